@@ -5,10 +5,9 @@ import os
 import threading
 
 import pytest
-from paper.rivals.label_selection import LabelSelectionKernel
+from paper.rivals import label_selection
 
 from treedot import read_trees
-from treedot.trees import nodes
 from treedot.vectors import SparseEncoder, SparseSpec
 from treedot.vectors.sparse import encoder
 
@@ -20,13 +19,13 @@ def encode():
 
 
 def compare():
-    LabelSelectionKernel(["S"]).gram(TREES)
+    label_selection.LabelSelectionKernel(["S"]).gram(TREES)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.parametrize(
-    ("use", "module", "inside"), [(encode, encoder, "rest_of"), (compare, nodes, "intern_nodes")]
+    ("use", "module", "inside"), [(encode, encoder, "rest_of"), (compare, label_selection, "intern_nodes")]
 )
 def test_what_a_thread_computes_at_the_fork_can_be_computed_in_the_child(monkeypatch, use, module, inside):
     use()

@@ -15,8 +15,8 @@ def main() -> int:
 
 
 def _take_signals() -> None:
-    """Handle signals from now on; those that come while the handlers are imported wait for them."""
-    import _signal  # type: ignore[import-not-found] # the core of signal, which takes longer to import
+    """Install the signal handlers; block the signals while the handlers are imported."""
+    import _signal  # type: ignore[import-not-found] # the C part of signal: importing signal takes longer
 
     blocked = getattr(_signal, "pthread_sigmask", None)  # Windows has none
     before = blocked and blocked(_signal.SIG_BLOCK, (_signal.SIGINT, _signal.SIGTERM))

@@ -1,10 +1,10 @@
-"""The errors that treedot raises: each says what was wrong, where, and what to do."""
+"""The errors that treedot raises; each message says what was wrong, where, and what to do."""
 
 from __future__ import annotations
 
 
 class TreedotError(Exception):
-    """Base of every error that treedot raises on purpose."""
+    """Base class of all errors that treedot raises on purpose."""
 
 
 class ParameterError(TreedotError, ValueError):
@@ -16,7 +16,7 @@ class SourceError(TreedotError, ValueError):
 
 
 class TreeSyntaxError(SourceError):
-    """The text of a tree is malformed; the message carries file, line and column or tree number."""
+    """The text of a tree is malformed; the message gives file, line and column, or the tree's number."""
 
 
 class LimitError(TreedotError):
@@ -24,36 +24,36 @@ class LimitError(TreedotError):
 
 
 class RangeError(TreedotError, OverflowError):
-    """A result does not fit its number type; the message names a way around."""
+    """A result does not fit its number type; the message suggests a workaround."""
 
 
 class SpecMismatchError(TreedotError, ValueError):
-    """Vectors that were made with different settings are being mixed."""
+    """Vectors made with different settings cannot be mixed."""
 
 
 class DeviceError(TreedotError, RuntimeError):
-    """There is no such device, or it cannot do what is asked of it."""
+    """The device does not exist, or does not support the operation."""
 
 
 class IncompleteError(TreedotError):
-    """Some parts of a large work could not be made; the message names them, and the others are finished."""
+    """Some parts of a large job failed; the message names them. All other parts are finished."""
 
 
 class MissingDependencyError(TreedotError, ImportError):
-    """An optional library is not installed; the message carries the line that installs it."""
+    """An optional library is not installed; the message contains the command that installs it."""
 
 
 def missing(library: str, extra: str, purpose: str) -> MissingDependencyError:
-    """Return the error for an absent optional library, with its installation line.
+    """Return the error for an optional library that is not installed.
 
     Parameters
     ----------
     library : str
-        The library.
+        The name of the library.
     extra : str
         The extra of treedot that installs it.
     purpose : str
-        What needs the library, for the message.
+        The feature that needs the library, for the message.
 
     Returns
     -------

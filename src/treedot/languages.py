@@ -1,7 +1,8 @@
-"""Programming languages: which files are written in them, and what the nodes of their syntax mean.
+"""Programming languages: the suffixes of their files, and the meaning of the nodes in their syntax trees.
 
-A language is an entry of ``LANGUAGES``, and nothing else is known of it anywhere. To add one, find its wheel
-(tree-sitter-*), print the syntax trees of a few files, and enter the types of the nodes that matter.
+``LANGUAGES`` has one entry per language; no other module treats a language specially. To add one, find the
+wheel of its grammar (tree-sitter-*), print the syntax trees of a few files, and list the node types that
+matter.
 """
 
 from __future__ import annotations
@@ -13,29 +14,28 @@ from pathlib import PurePath
 
 @dataclass(frozen=True)
 class Language:
-    """What treedot knows of a language; all node types are those of its tree-sitter grammar.
+    """What treedot knows about a language. All node types are those of its tree-sitter grammar.
 
     Parameters
     ----------
     suffixes : tuple of str
-        How the names of its files end, in lower case.
+        The suffixes of its files, in lower case.
     module : str
         The Python module of the grammar's wheel.
     functions, classes : tuple of str
-        Types of nodes that define a function or a class. A name is put together from those around it.
+        Types of nodes that define a function or a class.
     identifiers, literals : tuple of str
-        Types whose text is kept, blurred or dropped.
+        Types of nodes whose text can be kept, blurred or dropped.
     omitted : tuple of str
-        Types that are no part of a tree: comments, quotation marks.
+        Types of nodes that are left out of trees, such as comments and quotation marks.
     interpolations : tuple of str
-        Types of expressions inside a literal: a literal with one of them is not a leaf.
+        Types of expressions inside a literal. A literal that contains one is not a leaf.
     keywords : frozenset of str
-        Words that are part of the language itself, and never names; those that are keywords in some places
-        and names in others are left out.
+        Words that are keywords everywhere. Words that can also be names are not listed.
     with_body : tuple of str
-        Those of ``classes`` that define one only where they have a body, and mention one elsewhere.
+        The types in ``classes`` that define a class only if they have a body, and otherwise refer to one.
     grammar : str
-        The function of the module that returns the grammar.
+        The name of the function in ``module`` that returns the grammar.
     """
 
     suffixes: tuple[str, ...]
@@ -259,7 +259,7 @@ LANGUAGES: dict[str, Language] = {
 
 
 def language_of(path: str | os.PathLike[str]) -> str | None:
-    """Return the name of the language that a file is written in, by its suffix; None for other files.
+    """Return the language of a file, by its suffix; None if the suffix is unknown.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Checks of settings that several parts share."""
+"""Allowed values of settings, and functions that check settings."""
 
 from __future__ import annotations
 
@@ -12,39 +12,39 @@ from typing import Any
 from treedot.errors import ParameterError
 from treedot.languages import LANGUAGES
 
-# Kept here, where the command line can read them without loading anything heavy.
-DOCUMENTS = ("html", "xml", "json")  # formats of files that are trees themselves
+# Defined here so that the command line can read them without importing anything heavy.
+DOCUMENTS = ("html", "xml", "json")  # formats in which a whole file is one tree
 WITH_RECORDS = ("xml", "json")
 TREEBANKS = ("conllu", "newick", "dot-bracket")
-EXAMPLES = ("svmlight", "kelp")  # the files of older programs for tree kernels
+EXAMPLES = ("svmlight", "kelp")  # file formats of SVM-LIGHT-TK and KeLP
 FORMATS = (
     "brackets", "tsv", "csv", "jsonl", "parquet", "arrow", *DOCUMENTS, *TREEBANKS, *EXAMPLES, *LANGUAGES,
 )  # fmt: skip
-DEPENDENCY_TREES = ("grct", "lct", "loct")  # what a sentence becomes, of CoNLL-U
-CODE_UNITS = ("function", "class", "file")  # what a tree is, of source code
-DOCUMENT_UNITS = ("document", "record")  # of documents: all of it, or each of the things that it lists
-POLICIES = ("keep", "blur", "drop")  # for texts: a node with the text below it, without, or nothing
+DEPENDENCY_TREES = ("grct", "lct", "loct")  # trees that can be made of a CoNLL-U sentence
+CODE_UNITS = ("function", "class", "file")  # the unit of source code that becomes one tree
+DOCUMENT_UNITS = ("document", "record")  # one tree for the whole document, or one for each record in it
+POLICIES = ("keep", "blur", "drop")  # for texts: the node and its text, only the node, or neither
 COMPOSITIONS = ("mixed", "product", "convolution")
 DTYPES = ("float32", "float64")
-DAMPINGS = ("linear", "sqrt", "log1p")  # how a fragment that occurs several times counts
-RESTS = ("dense", "blocks")  # how a row of fragments holds what lies beyond its budget
+DAMPINGS = ("linear", "sqrt", "log1p")  # functions of the number of times that a fragment occurs
+RESTS = ("dense", "blocks")  # how a row stores the fragments beyond its budget
 
-CONVENTIONS = ("paper", "collins-duffy")  # what a fragment of one production counts: 1, or λ
+CONVENTIONS = ("paper", "collins-duffy")  # a fragment of one production counts 1, or λ
 SUBTREE_CONVENTIONS = (*CONVENTIONS, "kelp", "svm-light-tk")
-VECTOR_KERNELS = ("subset", "partial", "smoothed")  # that dot products of dense vectors approximate
-GAPS = ("toolkit", "span")  # what partial trees cost for children that they leave out
-STARTS = ("any", "root")  # where routes start
+VECTOR_KERNELS = ("subset", "partial", "smoothed")  # kernels that dense vectors can approximate
+GAPS = ("toolkit", "span")  # which children a partial tree is charged for: skipped ones, or all in its span
+STARTS = ("any", "root")  # nodes at which routes start
 
 REPORT_FORMATS = ("text", "json", "sarif", "html", "markdown")
 
 
 def checked_decay(decay: Any) -> float:
-    """Return λ as a float, or raise where it is not a number in [0, 1]."""
+    """Return the decay λ as a float; raise ParameterError unless it is a number in [0, 1]."""
     return checked_share("decay (λ)", decay)
 
 
 def checked_share(name: str, value: Any) -> float:
-    """Return a setting as a float, or raise where it is not a number in [0, 1]."""
+    """Return a setting as a float; raise ParameterError unless it is a number in [0, 1]."""
     number = _number(value)
     if not 0.0 <= number <= 1.0:
         raise ParameterError(f"{name} must be a number from 0 to 1, not {value!r}")
@@ -52,7 +52,7 @@ def checked_share(name: str, value: Any) -> float:
 
 
 def checked_positive(name: str, value: Any) -> float:
-    """Return a setting as a float, or raise where it is not a finite number above 0."""
+    """Return a setting as a float; raise ParameterError unless it is a finite number above 0."""
     number = _number(value)
     if not 0.0 < number < math.inf:
         raise ParameterError(f"{name} must be a number above 0, not {value!r}")
@@ -60,7 +60,7 @@ def checked_positive(name: str, value: Any) -> float:
 
 
 def checked_not_negative(name: str, value: Any) -> float:
-    """Return a setting as a float, or raise where it is not a finite number of at least 0."""
+    """Return a setting as a float; raise ParameterError unless it is a finite number of at least 0."""
     number = _number(value)
     if not 0.0 <= number < math.inf:
         raise ParameterError(f"{name} must be a number of at least 0, not {value!r}")
@@ -68,15 +68,15 @@ def checked_not_negative(name: str, value: Any) -> float:
 
 
 def _number(value: Any) -> float:
-    """Return a number as a float, and NaN, which lies in no range, for everything else: text too."""
+    """Return a number as a float; NaN, which is in no range, for anything else, text included."""
     try:
         return float(value) if isinstance(value, Real) else math.nan
-    except OverflowError:  # an integer that no float can hold
+    except OverflowError:  # the integer is too large for a float
         return math.nan
 
 
 def checked_integer(name: str, value: Any, at_least: int | None = None) -> int:
-    """Return an integer setting, or raise where it is anything else."""
+    """Return a setting as an int; raise ParameterError unless it is an integer of at least ``at_least``."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -87,28 +87,28 @@ def checked_integer(name: str, value: Any, at_least: int | None = None) -> int:
 
 
 def checked_path(name: str, value: Any) -> Path:
-    """Return a path, or raise where it is anything else."""
+    """Return a setting as a Path; raise ParameterError unless it is a str or path-like."""
     if isinstance(value, (str, os.PathLike)) and "\0" not in str(value):
         return Path(value)
     raise ParameterError(f"{name} must be a path, not {value!r}")
 
 
 def checked_choice(name: str, value: Any, choices: tuple[Any, ...]) -> Any:
-    """Return a choice, or raise where it is none."""
+    """Return a setting; raise ParameterError unless it is one of the choices."""
     if not any(value is choice or value == choice for choice in choices):
         raise ParameterError(f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}")
     return value
 
 
 def checked_flag(name: str, value: Any) -> bool:
-    """Return a setting that is true or false, or raise where it is anything else."""
+    """Return a setting as a bool; raise ParameterError unless it is True or False."""
     if value is True or value is False or type(value).__name__ in ("bool", "bool_"):
         return bool(value)
     raise ParameterError(f"{name} must be True or False, not {value!r}")
 
 
 def n_threads(n_jobs: int | None) -> int:
-    """Return the number of threads that scikit-learn's ``n_jobs`` asks for: None is 1, -1 is all cores."""
+    """Return the number of threads for scikit-learn's ``n_jobs``: 1 for None, all cores for -1."""
     if n_jobs is None:
         return 1
     n_jobs = checked_integer("n_jobs", n_jobs)

@@ -66,7 +66,7 @@ def test_a_model_that_holds_no_plain_file_is_refused(tmp_path, capsys, member, k
     td.TreeClassifier(decay=0.4, C=1).fit(FOREST, ["a", "b"] * 6).save(tmp_path / "m")
     FOREST.write_brackets(tmp_path / "t.mrg")
     put(kind, tmp_path / "m" / member)
-    with pytest.raises(td.errors.SourceError, match=rf"m: {member} is missing, or no plain file"):
+    with pytest.raises(td.errors.SourceError, match=rf"m: {member} is missing, or is not a plain file"):
         read_model(tmp_path / "m")
     for command in (["info", "m"], ["predict", "m", "t.mrg"]):
         assert main([command[0], *(str(tmp_path / name) for name in command[1:])]) == 1

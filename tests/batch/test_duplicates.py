@@ -390,7 +390,7 @@ def test_places_in_text_count_and_what_is_no_place_is_told_at_once(tmp_path, poo
     found = batch.find_duplicates(tmp_path / "t.tsv", tmp_path / "out", pool, min_nodes=2)
     assert found["row"].to_pylist() == [0, 2]
     (tmp_path / "t.tsv").write_text(table.format("noon"))
-    with pytest.raises(IncompleteError, match="'y', 'noon' and '1' do not: rename"):
+    with pytest.raises(IncompleteError, match="not 'y', 'noon' and '1': rename"):
         batch.find_duplicates(tmp_path / "t.tsv", tmp_path / "other", pool, min_nodes=2)
 
 

@@ -251,7 +251,7 @@ def test_parts_that_were_swapped_are_not_read(table, tmp_path, pool):
     expected = parts(out)
     first, second, *_ = expected
     (out / first).write_bytes(expected[second])
-    with pytest.raises(SourceError, match=f"{first} is not the part that belongs there: run"):
+    with pytest.raises(SourceError, match=f"{first} was made from another file or with other settings"):
         load_vectors(out)
 
 

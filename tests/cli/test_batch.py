@@ -42,7 +42,7 @@ def test_encode_writes_parts_to_a_folder(table, tmp_path, capsys):
     parts = len(list((tmp_path / "out").glob("part-*")))
     assert parts > 2
     assert main(["batch", "encode", *options, "--workers", "2"]) == 0
-    assert f"{out}: {parts} part(s) ({parts} of them were there), 60 rows" in capsys.readouterr().out
+    assert f"{out}: {parts} part(s) ({parts} were finished before), 60 rows" in capsys.readouterr().out
     expected = FragmentVectorizer(n_features=4096).transform(TREES)
     assert (load_vectors(out).matrix != expected).nnz == 0
     assert main(["info", out]) == 0
@@ -121,7 +121,7 @@ def test_dups_writes_a_table_to_a_folder(table, tmp_path, capsys):
     for share in ("1/2", "2/2", "2/2"):
         assert main([*command, "--shard-size", "1k", "--shard", share]) == 0
     assert main(["batch", "status", out]) == 1
-    assert "this share is done; when all are, give them once more" in capsys.readouterr().out
+    assert "this share is done; when all shares are, run them once more" in capsys.readouterr().out
     assert main([*command, "--shard", "1/2"]) == 0
     groups = find_duplicates([*TREES[:7], *TREES], min_nodes=5, threshold=0.3)  # by the names of the files
     members = [i for group in groups for i in group.members]
@@ -155,7 +155,7 @@ def test_dups_tells_of_bad_trees_and_of_limits(tmp_path, capsys, monkeypatch):
     assert main([*command, "--skip-bad"]) == 0
     said = capsys.readouterr().err
     assert "left out 1 bad tree(s)" in said
-    assert "6 trees met a limit" in said
+    assert "found too many near-duplicates of 6 trees" in said
     assert "raise --threshold" in said
 
 
@@ -164,7 +164,7 @@ def test_dups_refuses_source_code(table, tmp_path, capsys, monkeypatch, options)
     (tmp_path / "in" / "code.py").write_text("x = 1")
     monkeypatch.chdir(tmp_path / "in")
     assert main(["batch", "dups", *options, "-o", "out/"]) == 1
-    assert f"{options[0]} is source code: use treedot dups, which compares it" in capsys.readouterr().err
+    assert f"{options[0]} is source code: use treedot dups" in capsys.readouterr().err
     assert sorted(os.listdir(".")) == ["code.py", "trees.tsv"]
 
 

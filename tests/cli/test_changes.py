@@ -194,5 +194,5 @@ def test_a_commit_whose_paths_lead_elsewhere_writes_nothing_there(repository, tm
 def test_content_that_git_does_not_have_is_named(repository):
     commit = commit_of(tree_of(("100644 blob", "1" * 40, ".gitignore")))
     forest = read_code("a.py", identifiers="blur", literals="blur", blurred=True)
-    with pytest.raises(SourceError, match=r"git has no content of .*\.gitignore in"):
+    with pytest.raises(SourceError, match=r"git cannot find the content of .*\.gitignore in"):
         Changes(commit, repository).changed(forest, ["a.py"], lambda paths: forest[[]])

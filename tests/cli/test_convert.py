@@ -114,5 +114,5 @@ def test_a_source_without_trees_is_an_error(tmp_path, capsys):
     (tmp_path / "empty.xml").write_text("<a/>")
     arguments = ["convert", str(tmp_path / "empty.xml"), "--unit", "record", "-o", str(tmp_path / "o.mrg")]
     assert main(arguments) == 1
-    assert "no tree to convert" in capsys.readouterr().err
+    assert "no trees found to convert" in capsys.readouterr().err
     assert not (tmp_path / "o.mrg").exists()

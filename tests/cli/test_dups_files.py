@@ -63,7 +63,7 @@ def test_a_file_that_is_gone_meanwhile_is_told_without_its_lines(code, capsys, m
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["none"], "cannot open none: there is no such file or folder"),
+        (["none"], "cannot open none: no such file or folder"),
         (["src", "--top", "0"], "--top must be at least 1"),
         (["src", "--baseline", "none.json"], "cannot open none.json"),
         (["src", "-o", "none/report"], "the folder none does not exist"),

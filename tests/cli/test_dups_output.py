@@ -73,9 +73,7 @@ def test_the_format_follows_the_name_of_the_output(project, output, begins):
 
 def test_counts_are_told_in_words_that_fit(project, capsys):
     assert main(["dups", "--unit", "class", "-o", "out.html"]) == 0
-    assert capsys.readouterr().err == (
-        "treedot: there is no class of at least 40 nodes, so nothing was compared\n"
-    )
+    assert capsys.readouterr().err == ("treedot: nothing to compare: no class has 40 nodes or more\n")
     assert main(["dups", "-o", "out.html"]) == 0
     assert "<p>1 group with 2 members.</p>" in (project / "out.html").read_text()
 
@@ -139,7 +137,7 @@ def test_limits_are_told(project, capsys, monkeypatch):
             MEAN.replace("count += 1", "count += 1" + "\n            n()" * (k + 1))
         )
     assert main(["dups"]) == 0
-    assert "treedot: 2 functions met a limit: so much is like them" in capsys.readouterr().err
+    assert "treedot: found too many near-duplicates of 2 functions" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("streams", [["stdout"], ["stderr"], ["stdout", "stderr"]])

@@ -87,7 +87,7 @@ def test_an_update_reads_what_changed_and_removes_what_is_gone(code, capsys, mon
     )
     told(capsys)
     assert main(["index", "src", "-o", "x.index", "--update"]) == 0
-    assert told(capsys) == "4 units in x.index, before 3; 1 files were unchanged\n"
+    assert told(capsys) == "4 units in x.index (before: 3); 1 unchanged files\n"
     assert read == ["src/b.py", "src/d.py"]
     index = TreeIndex.open(code / "x.index")
     assert index.column("name") == ["Shape.area", "plus", "more", "new"]
@@ -172,24 +172,24 @@ def test_files_of_trees_can_be_indexed_and_updated(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["index", "src", "-o", "x.index"], "x.index exists: --update brings it up to date"),
-        (["index", "src", "-o", "x.index", "--update", "--unit", "class"], "leave out --unit"),
+        (["index", "src", "-o", "x.index"], "x.index exists: --update updates it"),
+        (["index", "src", "-o", "x.index", "--update", "--unit", "class"], "remove --unit"),
         (["index", "none", "-o", "y.index"], "cannot open none"),
         (
             ["index", "src", "-o", "y.index", "--min-nodes", "1000"],
-            "no tree to make an index of: folders are read as source code, or",
+            "no trees found to index: in folders, only source code is read, or",
         ),
         (["search", "src/a.py", "src/a.py"], "src/a.py"),
-        (["search", "x.index", "none.py"], "there is no such file"),
-        (["search", "x.index", "src/a.py:900"], "there is no unit at 900"),
-        (["search", "x.index", "src/a.py:" + "9" * 5000], "there is no unit at 999"),
+        (["search", "x.index", "none.py"], "no such file"),
+        (["search", "x.index", "src/a.py:900"], "no unit at 900"),
+        (["search", "x.index", "src/a.py:" + "9" * 5000], "no unit at 999"),
         (["search", "x.index", "src/a.py", "-k", "0"], "-k must be at least 1"),
-        (["search", "x.index", ""], "there is nothing in it"),
-        (["similar", "src/a.py", "src/none.py"], "there is no such file"),
+        (["search", "x.index", ""], "is empty: give source code"),
+        (["similar", "src/a.py", "src/none.py"], "no such file"),
         (["cluster", "src", "-o", "none/c.csv"], "does not exist"),
         (["cluster", "src", "-o", "c.csv", "--html", "./c.csv"], "name the same file"),
         (["cluster", "src", "-o", "src/a.py"], "is the file that the trees are read from"),
-        (["cluster", "src", "-o", "c.csv", "--min-nodes", "1000"], "no unit to cluster"),
+        (["cluster", "src", "-o", "c.csv", "--min-nodes", "1000"], "no units found to cluster"),
     ],
 )
 def test_what_cannot_be_done_is_said(code, capsys, arguments, message):
@@ -210,7 +210,7 @@ def test_two_units_are_compared_and_explained(code, capsys):
     assert main(["similar", "src/a.py", "src/c.py", "--explain"]) == 0
     said = told(capsys)
     assert "in both: " in said
-    assert "in B alone: " in said
+    assert "in B only: " in said
     assert "class_definition → " in said or "ClassDef → " in said
     assert main(["similar", "(A (B b) c)", "(A (B b) d)", "--format", "json"]) == 0
     facts = json.loads(told(capsys))
@@ -236,7 +236,7 @@ def test_pages_of_a_folder_are_indexed_searched_and_clustered(tmp_path, capsys, 
         assert main(["search", "x.index", query, "-k", "1", "--format", "json"]) == 0
         assert json.loads(told(capsys))[0]["found"][0]["file"] == "site/list4.html"
     assert main(["cluster", "site", "-o", "c.csv", "--unit", "page", "--min-size", "3"]) == 0
-    assert told(capsys) == "12 units: 2 clusters, and 0 units in none\n"
+    assert told(capsys) == "12 units: 2 clusters, and 0 units in no cluster\n"
 
 
 def test_clusters_are_a_table_and_a_page(tmp_path, capsys, monkeypatch):
@@ -246,7 +246,7 @@ def test_clusters_are_a_table_and_a_page(tmp_path, capsys, monkeypatch):
         (tmp_path / f"c{number}.py").write_text(OTHER)
     (tmp_path / "d.py").write_text("def alone(x):\n    yield lambda: x\n")
     assert main(["cluster", ".", "-o", "c.csv", "--html", "c.html", "--min-size", "3"]) == 0
-    assert told(capsys) == "13 units: 2 clusters, and 1 unit in none\n"
+    assert told(capsys) == "13 units: 2 clusters, and 1 unit in no cluster\n"
     with (tmp_path / "c.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert [row["cluster"] for row in rows] == ["0"] * 6 + ["1"] * 6 + ["-1"]

@@ -44,7 +44,7 @@ def test_an_existing_model_is_replaced_only_where_that_is_asked(model, capsys):
     command = ["train", QUESTIONS, "--class", "label", "-o", str(model), "--decay", "0.2", "--C", "1"]
     before = (model / "config.json").read_bytes()
     assert main(command) == 1
-    assert "it exists, and is a model" in capsys.readouterr().err
+    assert "it exists; to replace the model" in capsys.readouterr().err
     assert (model / "config.json").read_bytes() == before
 
 
@@ -65,7 +65,7 @@ def test_groups_stay_on_one_side(tmp_path, capsys):
     command = ["train", str(table), "--class", "label", "-o", str(tmp_path / "m"), "--group", "document"]
     assert main([*command, "--cv", "3"]) == 0
     assert main([*command, "--overwrite"]) == 1
-    assert "fewer groups than the --cv 5 folds" in capsys.readouterr().err
+    assert "--cv 5 needs at least 5 groups" in capsys.readouterr().err
 
 
 def test_predict_prints_a_class_per_tree(model, tmp_path, capsys):
@@ -87,7 +87,7 @@ def test_evaluate_prints_text_json_and_a_page(model, tmp_path, capsys):
     assert main([*command, "--html", str(page)]) == 0
     text = capsys.readouterr().out
     assert "accuracy 1.000 (95 %: 0.987 to 1.000) on 300 trees" in text
-    assert "true class in lines" in text
+    assert "true class in rows" in text
     assert "Confusion matrix" in page.read_text()
     assert main([*command, "--json", "--against", str(model)]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -109,7 +109,7 @@ def test_evaluate_asks_for_the_column_of_a_model_that_names_none(model, tmp_path
     TreeClassifier.load(model).save(tmp_path / "nameless")
     assert LinearModel.load(tmp_path / "nameless").class_column is None
     assert main(["evaluate", str(tmp_path / "nameless"), QUESTIONS]) == 1
-    assert "nameless does not name the column that holds the classes: give --class" in capsys.readouterr().err
+    assert "nameless does not name its column of classes: give --class" in capsys.readouterr().err
     assert main(["evaluate", str(model), QUESTIONS, "--against", str(tmp_path / "nameless")]) == 0
 
 
@@ -122,7 +122,7 @@ def test_two_models_of_different_classes_are_compared_by_a_column_that_is_given(
     assert main(["train", str(table), "--class", "kind", "-o", other, *settings]) == 0
     command = ["evaluate", str(model), str(table), "--against", other]
     assert main(command) == 1
-    assert "in column 'label', and" in capsys.readouterr().err
+    assert "in column 'label', " in capsys.readouterr().err
     assert main([*command, "--class", "kind"]) == 0
 
 
@@ -142,7 +142,7 @@ def test_weights_are_a_column(tmp_path, capsys):
     for options, message in (
         (["--weight", "class"], "row 1, column 'class'"),
         (["--weight", "heavy"], "there is no column 'heavy'"),
-        (["--weight", "weight", "--checkpoint", str(tmp_path / "c")], "--weight wants all trees in memory"),
+        (["--weight", "weight", "--checkpoint", str(tmp_path / "c")], "--weight needs all trees in memory"),
     ):
         assert main([*command, "--overwrite", *options]) == 1
         assert message in capsys.readouterr().err
@@ -174,7 +174,7 @@ def test_evaluate_lists_the_most_confident_mistakes_first(model, tmp_path, capsy
         ),
         ("label\ttree\na\t(A b)\nb\t(B b)\n", "kind", "no column 'kind'; the columns are 'label'"),
         ("label\ttree\na\t(A b\nb\t(B b)\n", "label", "trees.tsv:2"),
-        ("label\ttree\na\t(A b)\nb\t(B b)\n", "label", "--cv 5 folds need 5 trees of some class"),
+        ("label\ttree\na\t(A b)\nb\t(B b)\n", "label", "--cv 5 needs at least 5 trees of one class"),
     ],
 )
 def test_what_cannot_be_learned_is_told(tmp_path, capsys, table, label, message):
@@ -189,9 +189,9 @@ def test_brackets_have_no_classes_and_other_folders_are_no_models(model, tmp_pat
     path = tmp_path / "trees.mrg"
     path.write_text("(A b)\n(B c)\n")
     assert main(["evaluate", str(model), str(path), "--class", "label"]) == 1
-    assert "the columns are none: use a table" in capsys.readouterr().err
+    assert "the columns are none: read the trees from a table" in capsys.readouterr().err
     assert main(["predict", str(tmp_path), str(path)]) == 1
-    assert "config.json is missing, or no plain file" in capsys.readouterr().err
+    assert "config.json is missing, or is not a plain file" in capsys.readouterr().err
     assert main(["evaluate", str(model), QUESTIONS, "--class", "tree"]) == 1
     assert "no column 'tree'" in capsys.readouterr().err
 
@@ -211,7 +211,7 @@ def test_explain_takes_the_decision_of_a_model_apart(model, capsys, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([QUESTIONS, "--number", "301"], "there are 300 trees"),
+        ([QUESTIONS, "--number", "301"], "has 300 tree(s)"),
         ([QUESTIONS, "--number", "0"], "--number must be at least 1"),
         (["(A b)", "--target", "nothing"], "nothing"),
         (["nowhere.mrg"], "cannot open nowhere.mrg"),
@@ -301,7 +301,7 @@ def test_what_the_columns_of_a_model_lack_is_told_in_one_line(pairs, capsys, tmp
     lines[200][2:4] = ["(A", "1"]
     broken.write_text("\n".join("\t".join(line) for line in lines))
     assert "row 200, column 'hypothesis'" in said("evaluate", model, broken, "--class", "value")
-    assert "leave out --column" in said("predict", model, table, "--column", "text")
+    assert "remove --column" in said("predict", model, table, "--column", "text")
     assert "there is no column 'hypothesis'" in said("explain", model, "(A b)")
     train = ["train", table, "--class", "value", "-o", tmp_path / "m"]
     assert "row 1, column 'note'" in said(*train, "--tree-column", "text", "--tree-column", "note")
@@ -340,7 +340,7 @@ def test_train_makes_models_of_every_kind(options, kind, tmp_path, capsys):
     [
         (["--kernel", "subset", "--rest", "dense"], "--rest has no effect with --kernel subset"),
         (["--vectors", "dense", "--budget", "3"], "--budget has no effect with --vectors dense"),
-        (["--vectors", "dense", "--kernel", "subset"], "leave out one of them"),
+        (["--vectors", "dense", "--kernel", "subset"], "remove one of the two"),
     ],
 )
 def test_train_refuses_options_without_effect(options, message, tmp_path, capsys):
@@ -386,7 +386,7 @@ def test_each_of_two_models_reads_its_own_column(two_columns, capsys):
     assert both["accuracy"] == 1
     assert both["against"]["accuracy"] == alone["accuracy"] < 1
     assert main([*command, "--against", str(two_columns / "poor"), "--skip-bad"]) == 1
-    assert "leave out --skip-bad" in capsys.readouterr().err
+    assert "remove --skip-bad" in capsys.readouterr().err
 
 
 def test_a_bad_tree_in_any_column_costs_its_row_with_skip_bad(tmp_path, capsys):
@@ -403,7 +403,7 @@ def test_a_bad_tree_in_any_column_costs_its_row_with_skip_bad(tmp_path, capsys):
     weights = [LinearModel.load(tmp_path / name).weights.tobytes() for name in ("of good", "of bad")]
     assert weights[0] == weights[1]
     said = capsys.readouterr().err
-    assert f"skipped {bad}, row 1, column 'other' (rows that were left out before do not count)" in said
+    assert f"skipped {bad}, row 1, column 'other' (not counting rows that were skipped)" in said
     assert "treedot: left out 3 bad tree(s)" in said
     model = str(tmp_path / "of good")
     assert main(["predict", model, good]) == 0
@@ -415,7 +415,7 @@ def test_a_bad_tree_in_any_column_costs_its_row_with_skip_bad(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["trees"] == 12
     assert main(["explain", model, bad, "--number", "1", "--skip-bad", "--json"]) == 0
     assert main(["predict", model, none, "--skip-bad"]) == 1
-    assert "there is no row whose trees can all be read" in capsys.readouterr().err
+    assert "no row has trees that can all be read" in capsys.readouterr().err
 
 
 def test_what_is_known_before_the_work_is_told_before_it(two_columns, capsys, monkeypatch):
@@ -425,7 +425,7 @@ def test_what_is_known_before_the_work_is_told_before_it(two_columns, capsys, mo
     assert "does not exist" in capsys.readouterr().err
     command = ["train", table, "--class", "label", "-o", str(two_columns / "new")]
     assert main([*command, "--tree-column", "text", "--checkpoint", str(two_columns / "training")]) == 1
-    assert "the trees of one column" in capsys.readouterr().err
+    assert "a single tree column" in capsys.readouterr().err
 
 
 def test_single_nodes_are_predicted_too(two_columns, tmp_path, capsys):

@@ -68,14 +68,14 @@ def test_the_model_and_the_checkpoint_are_two_folders(command, tmp_path, capsys)
 
 def test_groups_want_all_trees_in_memory(command, tmp_path, capsys):
     assert main([*command, "--group", "label"]) == 1
-    assert "--group wants all trees in memory: leave out --checkpoint" in capsys.readouterr().err
+    assert "--group needs all trees in memory: remove --checkpoint" in capsys.readouterr().err
     assert not os.listdir(tmp_path)
 
 
 def test_an_existing_model_is_told_before_any_work(command, tmp_path, capsys):
     assert main([*command, "--passes", "1"]) == 0
     assert main([*command, "--passes", "1"]) == 1
-    assert "it exists, and is a model" in capsys.readouterr().err
+    assert "it exists; to replace the model" in capsys.readouterr().err
     assert main([*command, "--passes", "1", "--overwrite"]) == 0
     assert os.listdir(tmp_path) == ["model"]
 
@@ -96,9 +96,9 @@ def test_what_was_interrupted_goes_on_and_says_after_which_pass(command, tmp_pat
         patch.setattr(SoleFolder, "save", interrupted)
         assert main([*command, "--passes", "4"]) == 130
     said = capsys.readouterr().err
-    assert said == f"treedot: interrupted; the same command resumes from {tmp_path / 'training'}\n"
+    assert said == f"treedot: interrupted; run the same command to resume from {tmp_path / 'training'}\n"
     assert main([*command, "--passes", "4"]) == 0
-    assert capsys.readouterr().out.startswith("300 trees, going on after pass 2\npass 3: ")
+    assert capsys.readouterr().out.startswith("300 trees, resuming after pass 2\npass 3: ")
     assert LinearModel.load(tmp_path / "model").weights.tobytes() == wanted.weights.tobytes()
 
 
@@ -184,11 +184,11 @@ def test_what_workers_did_not_finish_goes_on(by_many, tmp_path, capsys, monkeypa
     with monkeypatch.context() as patch:
         patch.setattr("treedot.batch.fitting.add_up", interrupted)
         assert main(command) == 130
-    assert f"the same command resumes from {tmp_path / 'work'}" in capsys.readouterr().err
+    assert f"run the same command to resume from {tmp_path / 'work'}" in capsys.readouterr().err
     assert main([*command[:-2]]) == 0
     assert main([*command, "--overwrite"]) == 0
     said = capsys.readouterr().out
-    assert "300 trees, going on after round 1\nround 2: began" in said
+    assert "300 trees, resuming after round 1\nround 2: began" in said
     assert os.listdir(tmp_path) == ["model"]
 
 
@@ -196,7 +196,7 @@ def test_what_workers_did_not_finish_goes_on(by_many, tmp_path, capsys, monkeypa
     ("options", "message"),
     [
         (["--n-features", "1000"], "--n-features must be a power of two"),
-        (["--engine", "dask"], "--workers is for processes of this machine"),
+        (["--engine", "dask"], "--workers has no effect with --engine"),
         (["--partitions", "0"], "partitions must be at least 1"),
         (["--label", "kind"], "there is no column 'kind'; the columns are 'label'"),
     ],

@@ -17,6 +17,9 @@ from treedot.cli.wording import in_options
         ("kernel", "normalize=False is right", "--no-normalize is right"),
         ("kernel", "use rest=None or a smaller decay", "use no --rest or a smaller decay"),
         ("kernel", "with decay=0.4.", "with --decay 0.4."),
+        ("dups", "threshold must be above 0", "--threshold must be above 0"),
+        ("kernel", "decay (λ) must be from 0 to 1", "--decay (λ) must be from 0 to 1"),
+        ("kernel", "the decay must be smaller", "the decay must be smaller"),
         ("encode", "n_components must be 256 for composition='mixed'", None),
         ("gram", "n_jobs must not be 0", "--jobs must not be 0"),
         ("explain", "leave it out with find_flip=False", "leave it out with --no-flip"),
@@ -30,7 +33,7 @@ from treedot.cli.wording import in_options
             "dups",
             "a table: give format='tsv'",
             "a table: give format='tsv'",
-        ),  # where it is that of the report
+        ),  # the option of dups is the format of the report
         ("info", "choose one with column=…", "choose one with --column …"),
         ("gram", "rows of FragmentVectorizer with budget=4", "rows of --vectors sparse with --budget 4"),
         ("info", "rows of FragmentVectorizer with budget=4", "rows of FragmentVectorizer with budget=4"),
@@ -89,7 +92,7 @@ def test_a_model_in_the_way_is_replaced_by_an_option(tmp_path, capsys):
     assert main(command) == 0
     capsys.readouterr()
     assert main(command) == 1
-    assert "is a model: --overwrite replaces it" in capsys.readouterr().err
+    assert "to replace the model, use --overwrite" in capsys.readouterr().err
 
 
 def test_a_missing_column_is_chosen_by_an_option(tmp_path, capsys):

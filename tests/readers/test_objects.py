@@ -52,7 +52,7 @@ def test_nltk_trees_and_their_like():
     text = "(S (NP (DT the) (NN tree)) (VP grows))"
     assert str(read_trees([nltk.Tree.fromstring(text)])[0]) == text
 
-    with pytest.raises(ParameterError, match="give a path"):
+    with pytest.raises(ParameterError, match="pass a path"):
         read_trees(nltk.Tree.fromstring(text))
     with pytest.raises(SourceError, match="a leaf is text, not tuple"):
         read_trees([nltk.Tree("S", [("dog", "NN")])])
@@ -150,11 +150,11 @@ def test_the_message_says_which_item_is_no_tree_and_why(tmp_path):
 
 
 def test_tables_in_memory_are_refused():
-    with pytest.raises(ParameterError, match=r"from dict: give the trees alone, as in source\['tree'\]"):
+    with pytest.raises(ParameterError, match=r"from dict: pass only the column of trees, source\['tree'\]"):
         read_trees({"tree": ["(a b)"], "label": [1]})
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"tree": ["(a b)", "(c d)"], "label": [1, 2]})
-    with pytest.raises(ParameterError, match="give the trees alone"):
+    with pytest.raises(ParameterError, match="pass only the column of trees"):
         read_trees(frame)
     assert len(read_trees(frame["tree"])) == 2
 
@@ -194,7 +194,7 @@ def test_pyarrow_arrays_are_read_as_lists_are():
     assert SubsetTreeKernel()(array[0], array[1]) == 1.0
     with pytest.raises(SourceError, match="tree 2: expected a tree, found None"):
         read_trees(pa.array(["(a b)", None]))
-    with pytest.raises(ParameterError, match="give the trees alone"):
+    with pytest.raises(ParameterError, match="pass only the column of trees"):
         read_trees(pa.table({"tree": array, "n": [1, 2, 3]}))
 
 

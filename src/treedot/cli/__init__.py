@@ -1,4 +1,4 @@
-"""The command ``treedot``: every command is a module of its name, and imports what it needs when it runs."""
+"""The program ``treedot``. Each command is a module of the same name; heavy imports wait until it runs."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ COMMANDS = (
 
 
 def parser(only: str | None = None) -> argparse.ArgumentParser:
-    """Return the parser of all commands, or only of the one that is needed."""
+    """Return the parser for all commands, or, if ``only`` names one, for that command."""
     top = Parser(
         prog="treedot",
-        description="Find what is alike in code and other trees; turn trees into vectors, and compare them.",
-        epilog="Exit codes: 0 done, 1 the input or a setting is bad (in dups 2), 2 the command line is not "
-        "understood, 130 interrupted, 143 terminated.",
+        description="Compare trees and source code: find near-duplicates, search, encode and classify.",
+        epilog="Exit codes: 0 success, 1 bad input or settings (dups: 2), 2 wrong command line, "
+        "130 interrupted, 143 terminated.",
     )
     top.add_argument("--version", action="version", version=f"treedot {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
@@ -41,7 +41,7 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line, by default that of this process; return the exit code."""
+    """Run a command line, by default the one of this process; return the exit code."""
     if arguments is None:
         take_signals()
         arguments = sys.argv[1:]
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if not arguments:
                 parser().print_help()
                 return 0
-            options = parser(next(iter(arguments), None)).parse_args(arguments)
+            options = parser(arguments[0]).parse_args(arguments)
             if _writes_a_file(options):
                 ignore_closed_output()
             with unpacking_large(getattr(options, "unpack_large", False)), _parsed_files(options):
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parsed_files(options: argparse.Namespace) -> contextlib.AbstractContextManager[None]:
-    """Use the cache of parsed source code, in commands that read some."""
+    """Return a context that uses the cache of parsed source code, if the command has one."""
     if getattr(options, "no_cache", True):
         return contextlib.nullcontext()
     from treedot.readers.code.parse_cache import ParseCache, keeping_parsed
@@ -78,5 +78,5 @@ def _parsed_files(options: argparse.Namespace) -> contextlib.AbstractContextMana
 
 
 def _writes_a_file(options: argparse.Namespace) -> bool:
-    """Return whether the result of a command is a file, and it prints only remarks."""
+    """Return whether a command writes its result to a file, and prints only remarks."""
     return options.command == "compile" or getattr(options, "output", None) not in (None, "-")

@@ -1,9 +1,10 @@
-"""The parser of the command line, which suggests the command or option that a wrong one may mean."""
+"""The parser of the command line, which suggests the nearest name for an unknown command or option."""
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import re
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -12,16 +13,17 @@ from typing import Any, NoReturn
 from treedot._pages.printable import printable
 
 VERY_WIDE = 10_000  # columns, so that a usage is one line
+NUMBERS = {"int": "an integer", "float": "a number"}
 
 
 class Parser(argparse.ArgumentParser):
-    """Reports an error in one or two lines that a terminal can show, whatever the arguments hold.
+    """Reports an error in two lines, the error and the usage, with control characters escaped.
 
-    Unknown commands and options are reported first, with the nearest one that exists and its usage.
+    Unknown commands and options are reported before anything else, with the nearest name that exists.
     """
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
-        """Parse the arguments of this command; none may be left."""
+        """Parse the arguments of this command, and report the first one that is not understood."""
         self._given: Sequence[str] = list(sys.argv[1:] if args is None else args)
         found, rest = super().parse_known_args(self._given, namespace)
         if rest and rest[0].startswith("-"):
@@ -31,11 +33,14 @@ class Parser(argparse.ArgumentParser):
         return found, rest
 
     def error(self, message: str) -> NoReturn:
-        """Print why arguments are not understood, and exit."""
+        """Print an error of argparse in plainer words, or an unknown name that caused it, and exit."""
         unknown = self._unknown()
         if unknown is not None:
             self._refuse(unknown)
-        self._exit_with(message)
+        message = message.removeprefix("argument ").replace("the following arguments are required", "missing")
+        self._exit_with(
+            re.sub(r"invalid (int|float) value: ", lambda kind: f"expected {NUMBERS[kind[1]]}, not ", message)
+        )
 
     def _refuse(self, unknown: str) -> NoReturn:
         """Report an unknown command or option with the nearest one."""
@@ -47,11 +52,17 @@ class Parser(argparse.ArgumentParser):
             kind, names = "command", list(commands)
         nearest = next(iter(get_close_matches(unknown, names, 1)), "")
         meant = f" (did you mean {nearest}?)" if nearest else ""
-        self._exit_with(f"unknown {kind} {unknown}{meant}", commands.get(nearest, self).short_usage())
+        self._exit_with(f"unknown {kind} {unknown}{meant}", commands.get(nearest, self))
 
-    def _exit_with(self, message: str, *others: str) -> NoReturn:
-        lines = (f"{self.prog}: {message}; see {self.prog} --help", *others)
+    def _exit_with(self, message: str, used: Parser | None = None) -> NoReturn:
+        """Print an error and the usage of a command, by default of this one; exit with 2."""
+        lines = (f"{self.prog}: {message}; see {self.prog} --help", (used or self).short_usage())
         self.exit(2, "".join(f"{printable(line)}\n" for line in lines))
+
+    def format_help(self) -> str:
+        """Return the help, which begins with the short usage."""
+        self.usage = self.short_usage().removeprefix("usage: ")
+        return super().format_help()
 
     def short_usage(self) -> str:
         """Return the usage in one line, with the required arguments only."""
@@ -61,7 +72,7 @@ class Parser(argparse.ArgumentParser):
         return formatter.format_help().strip()
 
     def _unknown(self) -> str | None:
-        """Return the first command or long option that does not exist."""
+        """Return the first command or option that does not exist."""
         commands = self._commands()
         for word in itertools.takewhile(lambda word: word != "--", self._given):
             if word.startswith("-"):
@@ -71,11 +82,14 @@ class Parser(argparse.ArgumentParser):
                 return None if word in commands else word
         return None
 
-    def _may_be_known(self, option: str) -> bool:
-        """Return whether an argument is a short option, the start of a long one, or a value with a space."""
-        name = option.partition("=")[0]
-        long = option.startswith("--") and " " not in option
-        return not long or any(known.startswith(name) for known in self._option_string_actions)
+    def _may_be_known(self, word: str) -> bool:
+        """Return whether a word is an option, the start of a long one, or a value such as -1 or '-- a b'."""
+        if " " in word or not word.strip("-+.e0123456789"):
+            return True
+        if not word.startswith("--"):
+            return word[:2] in self._option_string_actions
+        name = word.partition("=")[0]
+        return any(known.startswith(name) for known in self._option_string_actions)
 
     def _commands(self) -> dict[str, Parser]:
         """Return the parsers of the commands below this one."""

@@ -1,4 +1,4 @@
-"""The commands ``treedot batch``: many files, by many processes, into a folder of parts or a model."""
+"""The commands of ``treedot batch``: many files and processes; they write a folder of parts or a model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import treedot as td
 from treedot._pages.printable import printable_json
 from treedot.cli.engines import add_engine, add_share, client
-from treedot.cli.options import MODEL_HELP, Work, add_command, add_output, add_reading
+from treedot.cli.options import MODEL_HELP, Work, add_command, add_output, add_reading, add_similarity
 from treedot.cli.pipes import note, show
 from treedot.cli.progress import Progress, report_passes
 from treedot.cli.reading import Skipped
@@ -20,11 +20,11 @@ from treedot.cli.vector_options import add_encoding, add_streamed_rows, check_op
 from treedot.errors import ParameterError
 from treedot.languages import LANGUAGES
 
-FILES_HELP = "files of trees, folders of them, and patterns in quotes, such as 'trees/*.parquet'"
+FILES_HELP = "files of trees, folders of such files, or quoted patterns such as 'trees/*.parquet'"
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """Add the commands."""
+    """Add the commands of ``treedot batch``."""
     commands = command.add_subparsers(metavar="COMMAND", required=True)
     for name, (add_own, work) in WORKS.items():
         own = add_command(commands, name, work)
@@ -33,18 +33,18 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int | None:
-    """Work on many files, by many processes or machines.
+    """Process many files with many processes or machines.
 
-    Work on many files, or on one huge file, by all cores, Dask, Ray or an array of jobs. The files are cut
-    into shards; each becomes a part, an Arrow file in the output folder (fit writes a model). A command that
-    was stopped or killed resumes when it is given again; treedot batch status lists what is missing.
+    Process many files, or one huge file, on all cores, with Dask or Ray, or in an array of jobs. Files are
+    cut into shards; each shard becomes a part, an Arrow file in the output folder (fit writes a model). To
+    resume a command that was stopped or killed, run it again. treedot batch status lists missing parts.
     """
     work: Work = options.work
     return work(options)
 
 
 def _add_parts(command: argparse.ArgumentParser, what: str) -> None:
-    """Add the options of every command that writes parts."""
+    """Add the options that all commands that write parts share; ``what`` describes the folder."""
     command.add_argument("trees", nargs="+", metavar="TREES", help=FILES_HELP)
     add_output(command, "FOLDER", f"the folder to write: {what}")
     add_share(add_engine(command))
@@ -59,7 +59,7 @@ def _add_encode(command: argparse.ArgumentParser) -> None:
 def _encode(options: argparse.Namespace) -> None:
     """Turn the trees of many files into vectors.
 
-    Write the vectors of all trees to a folder of parts, which load_vectors reads as one matrix.
+    Write the vectors of all trees to a folder of parts. load_vectors in Python reads them as one matrix.
 
     Example: treedot batch encode 'trees/*.parquet' -o rows/ --workers 8
     """
@@ -79,8 +79,7 @@ def _add_predict(command: argparse.ArgumentParser) -> None:
 def _predict(options: argparse.Namespace) -> None:
     """Predict the classes of the trees of many files.
 
-    Write the class of every tree to a folder of parts, in the column predicted, beside the other columns of
-    the files.
+    Write a folder of parts: the columns of the input files, and the predicted class in the column predicted.
 
     Example: treedot batch predict questions.model 'trees/*.parquet' -o classes/ --workers 8
     """
@@ -94,19 +93,19 @@ def _add_fit(command: argparse.ArgumentParser) -> None:
         "--rounds",
         type=int,
         metavar="N",
-        help="how often the partitions exchange what they found (default: 10)",
+        help="how often the partitions exchange their results (default: 10)",
     )
     group.add_argument(
         "--partitions",
         type=int,
         metavar="N",
-        help="partitions, at least as many as there are workers (default: one for 16,384 trees, at most 16)",
+        help="number of partitions, at least as many as workers (default: one per 16,384 trees, at most 16)",
     )
     group.add_argument(
         "--checkpoint",
         metavar="FOLDER",
-        help="keep there what is needed to resume; it is removed when the model is written (default: "
-        "MODEL.training)",
+        help="folder for the state from which an interrupted training resumes; removed when the model is "
+        "written (default: MODEL.training)",
     )
     add_streamed_rows(command)
     add_reading(command, cache=False)
@@ -115,9 +114,9 @@ def _add_fit(command: argparse.ArgumentParser) -> None:
 def _fit(options: argparse.Namespace) -> None:
     """Train one model on the trees of many files.
 
-    Train a linear model as treedot train does, by many processes. The trees are dealt out to partitions,
-    which are trained on side by side and exchange what they found after every round. Several --decay and --C
-    are compared on a random sample of 20,000 trees.
+    Train a linear model, like treedot train, with many processes. Each trains on one partition of the trees;
+    after every round they exchange their results. If several values of --decay or --C are given, they are
+    compared on a random sample of 20,000 trees.
 
     Example: treedot batch fit 'trees/*.parquet' --class class -o trees.model --workers 8
     """
@@ -143,22 +142,15 @@ def _fit(options: argparse.Namespace) -> None:
 
 
 def _add_dups(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--min-nodes", type=int, metavar="N", help="leave out smaller trees (default: 40)")
-    command.add_argument(
-        "--threshold",
-        type=float,
-        metavar="T",
-        help="above 0, up to 1: of all productions in either of two trees, the share that is in both. Below "
-        "T + 0.1, what they share must also be rare enough (default: 0.7)",
-    )
-    _add_parts(command, "duplicates.arrow, and what is needed to resume")
+    add_similarity(command)
+    _add_parts(command, "duplicates.arrow, and the state from which an interrupted command resumes")
 
 
 def _dups(options: argparse.Namespace) -> None:
     """Find near-duplicates among the trees of many files.
 
-    Write groups of trees that are near-duplicates of each other to duplicates.arrow in a folder, with a row
-    for every member. Source code is compared by treedot dups, in memory.
+    Write groups of near-duplicate trees to duplicates.arrow in the output folder, one row per tree. For
+    source code, use treedot dups.
 
     Example: treedot batch dups 'trees/*.parquet' -o dups/ --workers 8
     """
@@ -169,8 +161,8 @@ def _dups(options: argparse.Namespace) -> None:
     for source in find_inputs(options.trees, options.format, Path(options.output)):
         if (options.format or format_of(source.path)) in LANGUAGES:
             raise ParameterError(
-                f"{source.path} is source code: use treedot dups, which compares it in memory; or give files "
-                "of trees, such as read_code(…, identifiers='blur') saves"
+                f"{source.path} is source code: use treedot dups; or convert it to a file of trees with "
+                "read_code(…, identifiers='blur') in Python"
             )
     names = ("threshold", "min_nodes")
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
@@ -181,13 +173,13 @@ def _dups(options: argparse.Namespace) -> None:
         )
     for count in limited:
         note(
-            f"{count:,} trees met a limit: so much is like them that not all of it was compared; "
-            "raise --threshold"
+            f"found too many near-duplicates of {count:,} trees; not all of them were compared: raise "
+            "--threshold"
         )
     if found is None:
         show(
-            f"{options.output}: this share is done; when all are, give them once more, and the last one to "
-            f"be done writes {DUPLICATES}"
+            f"{options.output}: this share is done; when all shares are, run them once more: the last one "
+            f"to finish writes {DUPLICATES}"
         )
     else:
         groups = len(set(found["group"].to_pylist()))
@@ -202,8 +194,8 @@ def _add_status(command: argparse.ArgumentParser) -> None:
 def _status(options: argparse.Namespace) -> int:
     """Show how much of a folder of parts is finished.
 
-    Count the parts of a folder and their rows, and list those that are missing and why they failed. The exit
-    code is 0 if all are there, 1 if some are missing.
+    Count the finished parts and their rows, and list the missing ones with the reason if they failed. The
+    exit code is 0 if all parts are finished, 1 if some are missing.
 
     Example: treedot batch status rows/
     """
@@ -220,7 +212,7 @@ def _status(options: argparse.Namespace) -> int:
     else:
         print(f"{facts['finished']} of {found.parts} parts are finished, with {found.rows:,} rows")
         for name in found.missing:
-            why = found.failed.get(name, "not made yet")
+            why = found.failed.get(name, "not written yet")
             show(f"  missing {name}: {(why.splitlines() or ['it failed'])[-1]}")
     return 1 if found.missing else 0
 
@@ -228,15 +220,16 @@ def _status(options: argparse.Namespace) -> int:
 def _make_parts(
     options: argparse.Namespace, work: Callable[..., td.batch.Done], *what: Any, **more: Any
 ) -> None:
+    """Run a function of treedot.batch that writes parts, and print how many there are."""
     with _counting_shards(options) as how:
         done = work(options.trees, options.output, *what, **how, **more)
-    there = f" ({done.found} of them were there)" if done.found else ""
+    there = f" ({done.found} were finished before)" if done.found else ""
     show(f"{options.output}: {done.made + done.found} part(s){there}, {done.rows:,} rows")
 
 
 @contextlib.contextmanager
 def _counting_shards(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """Yield the arguments of a work on parts, and show how many of its shards are done."""
+    """Yield the arguments of a function that writes parts, and show how many of its shards are done."""
     with Progress("shards") as progress, _running(options, progress.add) as how:
         yield {**how, "share": options.shard}
 
@@ -245,7 +238,7 @@ def _counting_shards(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
 def _running(
     options: argparse.Namespace, on_shard: Callable[[int], object] = lambda total: None
 ) -> Iterator[dict[str, Any]]:
-    """Yield the arguments of any work on many files, and report the trees that it leaves out."""
+    """Yield the arguments that all functions of treedot.batch share, and report the trees left out."""
     skipped = Skipped(options.skip_bad)
 
     def on_done(outcome: td.batch.Outcome, total: int) -> None:

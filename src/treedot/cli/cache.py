@@ -7,15 +7,15 @@ import argparse
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    command.add_argument("--clear", action="store_true", help="remove it")
+    command.add_argument("--clear", action="store_true", help="remove the cache")
 
 
 def run(options: argparse.Namespace) -> None:
     """Show or clear the cache of parsed source code.
 
-    Commands that read source code keep what they parsed, by content, so that a file that has not changed is
-    not parsed again. The cache is in the user's cache folder, or in the folder that TREEDOT_CACHE_DIR names;
-    it holds at most 512 MiB, and what was not used for longest goes first. --no-cache does without it.
+    Commands that read source code cache the parsed files, so that unchanged files are not parsed again. The
+    cache is in your cache folder, or in the folder that TREEDOT_CACHE_DIR names. It holds at most 512 MiB;
+    the files that were not used for the longest time are removed first. Commands ignore it with --no-cache.
 
     Example: treedot cache --clear
     """
@@ -27,4 +27,4 @@ def run(options: argparse.Namespace) -> None:
         remove(facts.path)
         print(f"{facts.path}: removed, {size}")
     else:
-        print(f"{facts.path}: {size}" if facts.path.exists() else f"{facts.path}: there is none yet")
+        print(f"{facts.path}: {size}" if facts.path.exists() else f"{facts.path}: no cache yet")

@@ -1,4 +1,4 @@
-"""Which units of source code are new or changed since a commit, as git tells."""
+"""Ask git which units of source code are new or changed since a commit."""
 
 from __future__ import annotations
 
@@ -20,48 +20,50 @@ _PLAIN_FILES = (b"100644", b"100755")  # modes of git; others are links and subm
 
 
 class Changes:
-    """The files that differ from a commit, also those that git does not know yet.
+    """The files that differ from a commit, including untracked files.
 
-    Lines do not matter: a unit has changed if its content has. A unit that was moved or reformatted has not.
+    A unit has changed if its content has: a unit that was only moved or reformatted has not.
 
     Parameters
     ----------
     reference : str
         A branch, a tag or a commit.
     folder : Path
-        Inside of the repository.
+        Any folder in the repository.
     """
 
     def __init__(self, reference: str, folder: Path) -> None:
         if reference.startswith("-"):
-            raise SourceError(f"{reference!r} is no commit: give a branch, a tag or a hash")
+            raise SourceError(f"{reference!r} is not a commit: give a branch, a tag or a hash")
         self._root = Path(os.fsdecode(_git(folder, "rev-parse", "--show-toplevel")).rstrip("\n")).resolve()
         _git(self._root, "rev-parse", "--verify", "--quiet", f"{reference}^{{commit}}")
-        # Content tells what was renamed; --no-relative overrides a user's settings.
+        # Renamed files are recognised by their content; --no-relative overrides the user's git settings.
         diff = ("diff", "--name-only", "--no-renames", "--no-relative", "-z", reference, "--")
         names = _git(self._root, *diff).split(b"\0")[:-1]
         unknown = _git(self._root, "ls-files", "--others", "--exclude-standard", "-z").split(b"\0")[:-1]
         self._files = {self._path(name) for name in (*names, *unknown)}
         self._reference = reference
 
-    def concern(self, file: str) -> bool:
-        """Tell whether a file differs."""
-        return Path(file).resolve() in self._files
-
     def changed(
         self, forest: Forest, paths: Sequence[str], read: Callable[[Sequence[Path]], Forest]
     ) -> list[bool]:
-        """Tell of every unit whether it is new or changed: whether there are more of its content than before.
+        """Return for every unit whether it is new or changed: whether its content occurs more often now.
 
         Parameters
         ----------
         forest : Forest
-            The units of some paths.
+            The units of ``paths`` as they are now.
         paths : sequence of str
+            Files and folders.
         read : callable
-            Reads the units of other paths in the same way.
+            Reads the units of other paths with the same settings.
+
+        Returns
+        -------
+        list of bool, one per unit
         """
-        inside = [i for i, file in enumerate(forest.columns.get("file", ())) if self.concern(file)]
+        files = forest.columns.get("file", ())
+        inside = [i for i, file in enumerate(files) if Path(file).resolve() in self._files]
         if not inside:
             return [False] * len(forest)
         content = {i: unit_keys(forest, i)[0] for i in inside}
@@ -72,9 +74,9 @@ class Changes:
 
     @contextmanager
     def _old_paths(self, paths: Sequence[str]) -> Iterator[list[Path]]:
-        """Write the old contents of files that differ to a folder; yield where the paths are in it.
+        """Write the old contents of files that differ to a temporary folder; yield the paths inside it.
 
-        The ignore files of the commit are there too, so that the same rules hold.
+        The ignore files of the commit are written too, so that its rules apply.
         """
         real = [Path(path).resolve() for path in paths]
         with tempfile.TemporaryDirectory(prefix="treedot-") as name:
@@ -89,11 +91,11 @@ class Changes:
             yield [aside(path) for path in real if aside(path).exists()]
 
     def _old_contents(self, is_named: Callable[[Path], bool]) -> Iterator[tuple[Path, bytes]]:
-        """Yield what the commit has of source files that differ, and its ignore files."""
+        """Yield path and content, in the commit, of the source files that differ and of all ignore files."""
         blobs = []
         for entry in _git(self._root, "ls-tree", "-r", "-z", "--full-tree", self._reference).split(b"\0"):
             kind, _, file = entry.partition(b"\t")
-            if b".." in file.split(b"/"):  # not made by git: it would lead out of the folder
+            if b".." in file.split(b"/"):  # a forged tree: the path would lead out of the folder
                 continue
             path = self._path(file)
             is_source = path in self._files and (language_of(path.name) is not None or is_named(path))
@@ -104,7 +106,9 @@ class Changes:
         for path, _ in blobs:
             head, _, _ = answer[place : place + 200].partition(b"\n")
             if head.endswith(b" missing"):
-                raise SourceError(f"--changed-since: git has no content of {path} in {self._reference}")
+                raise SourceError(
+                    f"--changed-since: git cannot find the content of {path} in {self._reference}"
+                )
             begin = place + len(head) + 1
             place = begin + int(head.split()[2]) + 1
             yield path, answer[begin : place - 1]
@@ -114,14 +118,13 @@ class Changes:
 
 
 def _git(folder: Path, *arguments: str, given: bytes | None = None) -> bytes:
+    """Run git in a folder, with ``given`` as its input; return its output."""
     try:
         done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, check=False, input=given)
     except OSError as error:
         raise SourceError(f"--changed-since needs git, which cannot be run: {error}") from error
     if done.returncode:
-        said = (
-            os.fsdecode(done.stderr).strip()
-            or f"there is no commit {arguments[-1].removesuffix('^{commit}')}"
-        )
-        raise SourceError(f"--changed-since: git {arguments[0]} failed: {said}")
+        no_commit = f"there is no commit {arguments[-1].removesuffix('^{commit}')}"
+        message = os.fsdecode(done.stderr).strip() or no_commit
+        raise SourceError(f"--changed-since: git {arguments[0]} failed: {message}")
     return done.stdout

@@ -1,4 +1,4 @@
-"""The command ``treedot check``: what treedot runs with here."""
+"""The command ``treedot check``: list the installed dependencies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ REQUIRED = (
     ("scipy", "scipy", "sparse rows"),
     ("numba", "numba", "compiled encoders and kernels"),
     ("scikit-learn", "sklearn", "FragmentVectorizer and the other estimators"),
-    ("filelock", "filelock", "locks of what is changed"),
+    ("filelock", "filelock", "locks between processes"),
     ("tqdm", "tqdm", "progress bars"),
     ("tree-sitter", "tree_sitter", "source code"),
     ("tree-sitter-python", "tree_sitter_python", "Python source"),
@@ -26,8 +26,8 @@ OPTIONAL = (
     ("lxml", "HTML", "html"),
     ("matplotlib", "plots in the demo's report", "plots"),
     ("tree_sitter_java", "source code other than Python", "code"),
-    ("distributed", "many machines, by Dask", "dask"),
-    ("ray", "many machines, by Ray", "ray"),
+    ("distributed", "many machines, with Dask", "dask"),
+    ("ray", "many machines, with Ray", "ray"),
 )
 
 
@@ -36,7 +36,10 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """List what treedot runs with here, which optional parts are missing, and where compiled code is kept.
+    """Check the installation.
+
+    List the installed dependencies and their versions, the optional ones that are missing, and the folder of
+    the compiled code.
 
     Example: treedot check
     """
@@ -58,18 +61,18 @@ def _check_part(name: str, module: str, purpose: str, how: str) -> None:
 
 
 def compiled_code() -> str:
-    """Return where compiled code is kept."""
+    """Return a sentence that says where compiled code is kept."""
     from treedot._runtime.jit import COMPILED, cache_folder
 
     if not COMPILED:
         return "none: Numba is missing, or NUMBA_DISABLE_JIT is set; everything runs, but slowly"
     asked, folder = os.environ.get("NUMBA_CACHE_DIR"), cache_folder()
-    refused = f"; NUMBA_CACHE_DIR={asked} cannot be written to" if asked else ""
+    refused = f"; NUMBA_CACHE_DIR={asked} is not writable" if asked else ""
     if folder is None:
         return (
-            "kept nowhere, so that every process compiles anew: neither the package's folder nor a home "
-            f"folder can be written to{refused}; set NUMBA_CACHE_DIR to a folder that can"
+            "not kept, so every process compiles it again: neither the package's folder nor a home folder is "
+            f"writable{refused}; set NUMBA_CACHE_DIR to a writable folder"
         )
     if asked and folder.resolve() == Path(asked).resolve():
-        return f"kept in {folder}, as NUMBA_CACHE_DIR says; it can be written to"
-    return f"kept in {folder}, which can be written to; set NUMBA_CACHE_DIR for another folder{refused}"
+        return f"kept in {folder} (from NUMBA_CACHE_DIR), which is writable"
+    return f"kept in {folder}, which is writable; set NUMBA_CACHE_DIR to use another folder{refused}"

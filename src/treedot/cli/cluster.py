@@ -1,4 +1,4 @@
-"""The command ``treedot cluster``: groups of units that are made alike."""
+"""The command ``treedot cluster``: groups of units with a similar structure."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from treedot.cli.units import NO_UNITS, PAGE, Reading, is_code, iter_units, plac
 from treedot.errors import ParameterError, SourceError
 from treedot.readers.folders import Skipped
 
-CODE_THRESHOLD = 0.8  # among many functions, most have one beside them with a cosine of 0.6
+CODE_THRESHOLD = 0.8  # in a large code base, most functions have a cosine of 0.6 with some other one
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     command.add_argument("paths", nargs="+", metavar="PATH", help=PATHS_HELP)
-    add_output(command, "FILE", "the table, .csv")
-    command.add_argument("--html", metavar="FILE", help="also write a page that shows the clusters")
+    add_output(command, "FILE", "the table to write, as .csv")
+    command.add_argument("--html", metavar="FILE", help="also write an HTML page that shows the clusters")
     command.add_argument(
-        "--min-size", type=int, default=5, metavar="N", help="units that make a cluster (default: 5)"
+        "--min-size", type=int, default=5, metavar="N", help="fewest units of a cluster (default: 5)"
     )
     command.add_argument(
         "--threshold",
         type=float,
         metavar="C",
-        help="the lowest cosine of units that are at all alike (default: 0.8 for source code, where "
-        "lower ones join most functions to one cluster; else 0.5)",
+        help="units with a lower cosine do not count as similar (default: 0.8 for source code, where a "
+        "lower threshold would join most functions into one cluster; else 0.5)",
     )
     add_units(command)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Find groups of units that are made alike.
+    """Find groups of units with a similar structure.
 
-    Write a table with a line for every unit: its cluster (-1 for none), the cluster's size, the id of its
-    most typical unit and its spread, the mean of 1 - cosine to that unit. Clusters are found by HDBSCAN on
-    rows of fragments.
+    Write a table with a line for every unit: its cluster (-1 for none), the size of the cluster, the id of
+    its most typical unit (medoid), and its spread, the mean of 1 - cosine to that unit. HDBSCAN finds the
+    clusters, on sparse rows of fragments.
 
     Example: treedot cluster src -o clusters.csv --html clusters.html
     """
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> None:
     for target in targets:
         check_target(target, *options.paths)
     if len({target.resolve() for target in targets}) < len(targets):
-        raise ParameterError("--output and --html name the same file: give two")
+        raise ParameterError("--output and --html name the same file: give two different files")
     skipped = Skipped()
     with Progress() as progress:
         units = iter_units(options.paths, Reading.asked(options), on_skip=skipped, n_jobs=options.jobs)
@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> None:
     for target in targets:
         check_target(target, *set(forest.columns.get("file", ())))
     if not len(forest):
-        raise SourceError(f"there is no unit to cluster: {NO_UNITS}")
+        raise SourceError(f"no units found to cluster: {NO_UNITS}")
     threshold = {}
     if options.threshold is not None:
         threshold = {"threshold": options.threshold}

@@ -19,10 +19,10 @@ def add_options(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Compile everything now, instead of on first use.
 
-    Compile everything now, a minute or two, instead of on first use: for images of containers. The code is
-    for this processor and this version. It is found again where the folder that it is kept in can be written
-    to, also by those who run the image; set NUMBA_CACHE_DIR for another folder, NUMBA_CPU_NAME=generic for
-    code that runs on other processors too, both also at run time.
+    Compile everything now, which takes a minute or two, for example when you build a container image. The
+    code is for this processor and this version of treedot. Users of the image need write access to the
+    folder of the compiled code. Set NUMBA_CACHE_DIR to use another folder, and NUMBA_CPU_NAME=generic for
+    code that other processors can run; both must also be set when the image runs.
 
     Example: NUMBA_CACHE_DIR=/opt/treedot treedot compile
     """
@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> None:
     from treedot.cli.compilation import compile_kind, kinds
 
     watch = Stopwatch()
-    first, *others = ((name,) for name in kinds())  # all read trees, which is compiled first
+    first, *others = ((name,) for name in kinds())  # the first is reading, which all others need
     with opened(None, n_threads(options.jobs)) as call:
         for tasks in ([first], others):
             for (name,), seconds in call(compile_kind, tasks):

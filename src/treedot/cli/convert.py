@@ -1,4 +1,4 @@
-"""The command ``treedot convert``: trees in another format."""
+"""The command ``treedot convert``: write trees in another format."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ def add_options(command: argparse.ArgumentParser) -> None:
     add_output(
         command,
         "FILE",
-        "where to write: .mrg, .txt or .brackets (brackets, one tree per line, without its columns); "
-        ".parquet, .arrow or .feather (with them); .nwk (Newick), .klp (KeLP) or .svmlight (SVM-LIGHT-TK)",
+        "the file to write: .parquet, .arrow or .feather (trees with their columns); .mrg, .txt or .brackets "
+        "(brackets, one tree per line, without columns); .nwk (Newick); .klp (KeLP); .svmlight "
+        "(SVM-LIGHT-TK)",
     )
     add_reading(command)
 
@@ -30,9 +31,9 @@ def add_options(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Write trees in another format.
 
-    Write the trees of files and folders to one file, in memory that does not grow with their number. Of a
-    folder, all files are read whose suffix names a format (with --format, that one), except those that
-    .gitignore and .treedotignore files name.
+    Write the trees of files and folders to one file. Memory does not grow with the number of trees. In a
+    folder, convert reads every file with a known suffix (with --format, of that format only), except files
+    that .gitignore or .treedotignore exclude.
 
     Example: treedot convert pages/ -o pages.parquet
     """
@@ -52,7 +53,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _files(sources: list[str], format: str | None, on_skip: LeftOut) -> Iterator[str]:
-    """Yield the sources, and of those that are folders the files with a suffix that is read."""
+    """Yield the sources; for a folder, yield its files that have a known suffix."""
     from treedot.readers.sources import is_known
 
     for source in sources:

@@ -9,11 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import treedot as td
 from treedot._storage.files import check_target, write_whole
-from treedot.cli.options import add_jobs, add_no_cache, add_output, refuse_folder
+from treedot.cli.options import (
+    add_jobs,
+    add_language,
+    add_no_cache,
+    add_output,
+    add_similarity,
+    refuse_folder,
+)
 from treedot.cli.pipes import note, reader_may_leave
 from treedot.cli.progress import Progress
 from treedot.errors import ParameterError, SourceError
-from treedot.languages import LANGUAGES, language_of
+from treedot.languages import language_of
 from treedot.parameters import CODE_UNITS, REPORT_FORMATS, checked_choice, checked_integer
 from treedot.readers.folders import Skipped
 
@@ -43,42 +50,40 @@ def add_options(command: argparse.ArgumentParser) -> None:
         nargs="*",
         default=["."],
         metavar="PATH",
-        help="source files, or folders of them (default: the folder that you are in)",
+        help="source files, or folders of source files (default: the current folder)",
     )
-    command.add_argument("--unit", choices=CODE_UNITS, help="what is compared (default: function)")
-    command.add_argument("--language", choices=sorted(LANGUAGES), help="only this language (default: all)")
+    command.add_argument("--unit", choices=CODE_UNITS, help="what to compare (default: function)")
+    add_language(command, "read only files in this language", "all")
+    add_similarity(command)
     command.add_argument(
-        "--min-nodes", type=int, metavar="N", help="leave out smaller syntax trees (default: 40)"
+        "--exclude",
+        action="append",
+        metavar="PATTERN",
+        help="leave out files that match a pattern, as in .gitignore; may be given several times",
     )
+    command.add_argument("--top", type=int, metavar="N", help="show only the first N groups (default: all)")
     command.add_argument(
-        "--threshold",
-        type=float,
-        metavar="T",
-        help="above 0, up to 1: of all constructs in either of two functions, the share that is in both. "
-        "Below T + 0.1, what they share must also be rare enough (default: 0.7)",
-    )
-    command.add_argument(
-        "--exclude", action="append", metavar="PATTERN", help="leave out files, as in .gitignore"
-    )
-    command.add_argument("--top", type=int, metavar="N", help="show the first N groups (default: all)")
-    command.add_argument(
-        "--format", choices=REPORT_FORMATS, help="of the report (default: as FILE ends, else text)"
+        "--format",
+        choices=REPORT_FORMATS,
+        help="format of the report (default: from the suffix of FILE, else text)",
     )
     add_output(
         command,
         "FILE",
-        "write the report there: .html, .json, .sarif, .md or text (default: print it)",
+        "write the report to a file: .html, .json, .sarif, .md, or text (default: print it)",
         required=False,
     )
-    new = command.add_argument_group("only what is new")
+    new = command.add_argument_group("only new near-duplicates")
     new.add_argument(
         "--changed-since",
         metavar="REF",
-        help="only near-duplicates of functions that are new or changed since a git commit",
+        help="show only near-duplicates of functions that are new or changed since a git commit",
     )
-    new.add_argument("--baseline", metavar="FILE", help="only near-duplicates that this file does not know")
-    new.add_argument("--write-baseline", metavar="FILE", help="write all near-duplicates to such a file")
-    new.add_argument("--fail-on-new", action="store_true", help="exit with 1 where any group is shown")
+    new.add_argument(
+        "--baseline", metavar="FILE", help="show only near-duplicates that are not in this baseline"
+    )
+    new.add_argument("--write-baseline", metavar="FILE", help="write all near-duplicates to a baseline")
+    new.add_argument("--fail-on-new", action="store_true", help="exit with 1 if any group is shown")
     add_no_cache(command)
     add_jobs(command, "processes or threads")
 
@@ -86,11 +91,11 @@ def add_options(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Find near-duplicates in source code.
 
-    List groups of functions (or classes, or files) that are copies of each other, also renamed and edited
-    ones, those that share most first. Names, literals, comments and layout do not matter. Settings may be
-    given in [dups] of treedot.toml, or [tool.treedot.dups] of pyproject.toml; a comment 'treedot: ignore' in
-    or above a function leaves it out. Exit codes: 0 done, 1 with --fail-on-new where there are groups, 2 the
-    command line or the input is bad. For files of trees, use treedot batch dups.
+    List groups of functions (or classes, or files) that are copies of each other, even if renamed and edited;
+    the groups that share most come first. Names, literals, comments and layout do not matter. Settings can
+    also be in [dups] of treedot.toml or [tool.treedot.dups] of pyproject.toml. A comment 'treedot: ignore' in
+    or above a function excludes it. Exit codes: 0 success, 1 groups found with --fail-on-new, 2 wrong command
+    line or bad input. For files of trees, use treedot batch dups.
 
     Example: treedot dups src -o report.html
     """
@@ -143,7 +148,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _complete(options: argparse.Namespace) -> None:
-    """Set the options that are not given, from the settings of the project or by default; check them."""
+    """Fill in the options that are not given, from the settings of the project or by default; check them."""
     from treedot.cli.settings import apply_settings
     from treedot.clones.duplicates import MIN_NODES, THRESHOLD
 
@@ -161,7 +166,7 @@ def _complete(options: argparse.Namespace) -> None:
 
 
 def _units(options: argparse.Namespace, paths: Sequence[Any], **how: Any) -> Iterator[td.Forest]:
-    """Yield the units of paths that are compared, without names and literals."""
+    """Yield the units of the paths as they are compared, without names and literals."""
     return td.iter_code(
         paths,
         settings=td.readers.CodeSettings(options.unit, "blur", "blur", options.min_nodes, blurred=True),
@@ -179,14 +184,14 @@ def _shown(
     known: Baseline | None,
     changes: Changes | None,
 ) -> list[DuplicateGroup]:
-    """Return the groups; with a baseline or a commit, only what is not known and what has changed."""
+    """Return the groups to show: with a baseline or a commit, only the new ones."""
     from treedot.clones.baseline import unit_names
     from treedot.clones.groups import groups_of
     from treedot.clones.identities import units_of
     from treedot.clones.new_duplicates import new_duplicates
 
     def old(paths: Sequence[Path]) -> td.Forest:
-        """Return the units of files as they were; those that cannot be read have none."""
+        """Return the units of files; skip files that cannot be read."""
         return td.Forest.concat(_units(options, paths, on_bad=lambda error: None))
 
     if known is None and changes is None:
@@ -197,12 +202,12 @@ def _shown(
 
 
 def _check_targets(options: argparse.Namespace, sources: Iterable[str]) -> None:
-    """Raise where a file to write cannot be written, or is one that is read; the report is no baseline."""
+    """Raise an error if a file to write is not writable or is a source, or if the report is the baseline."""
     baselines = {Path(path).resolve() for path in (options.baseline, options.write_baseline) if path}
     for target in filter(None, (options.output, options.write_baseline)):
         check_target(Path(target), *sources)
     if options.output is not None and Path(options.output).resolve() in baselines:
-        raise ParameterError(f"{options.output} is the baseline: write the report to another file")
+        raise ParameterError(f"{options.output} is the baseline: choose another file for the report")
 
 
 def _notes(
@@ -212,14 +217,14 @@ def _notes(
     limited: Iterable[int],
     known: Baseline | None,
 ) -> Iterator[str]:
-    """Yield notes on files that could not be read, on limits, and on an old baseline."""
+    """Yield notes about files that could not be read, units with too many duplicates, and old baselines."""
     from treedot.clones.report.text import count_of
     from treedot.readers.code.grammars import grammar_changes
 
     if known is not None and not known.knows_pairs:
         yield (
-            f"{options.baseline} is a baseline of version {known.version}, which is weaker: "
-            "it holds groups and not pairs, so that a new copy of one member of a known group may pass; "
+            f"{options.baseline} is a baseline of version {known.version}, which stores groups but not "
+            "pairs: a new copy of one member of a known group may go unnoticed; "
             f"renew it with --write-baseline {options.baseline}"
         )
     if known is not None and (changes := grammar_changes(known.grammars, forest.columns.get("language", ()))):
@@ -228,21 +233,20 @@ def _notes(
         yield f"left out {error}"
     for count in limited:
         yield (
-            f"{count_of(count, options.unit)} met a limit: so much is like them that not all of it was "
-            "compared; leave generated code out by --exclude, or raise --threshold"
+            f"found too many near-duplicates of {count_of(count, options.unit)}; not all of them were "
+            "compared: exclude generated code with --exclude, or raise --threshold"
         )
 
 
 def _summary(
     options: argparse.Namespace, forest: td.Forest, groups: Sequence[DuplicateGroup], skipped: Skipped
 ) -> str:
-    """Return how much was compared, and what was left out."""
+    """Return a sentence that says how many units were compared and left out, and how many groups found."""
     from treedot.clones.report.text import count_of
 
     left_out = f"; left out: {skipped}" if skipped.counts else ""
     if not len(forest):
-        what = f"there is no {options.unit} of at least {options.min_nodes} nodes, so nothing was compared"
-        return f"{what}{left_out}"
+        return f"nothing to compare: no {options.unit} has {options.min_nodes} nodes or more{left_out}"
     files = len(set(forest.columns["file"]))
     copies = len({i for group in groups for i in group.members})
     new = "new " if options.baseline is not None else ""

@@ -1,4 +1,4 @@
-"""The command ``treedot encode``: trees to a file of vectors."""
+"""The command ``treedot encode``: write the vectors of trees to a file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     add_output(
         command,
         "FILE",
-        "where to write: .npz (sparse rows), .npy or .parquet (dense vectors), or - for standard output",
+        "the file to write: .npz (sparse rows), .npy or .parquet (dense vectors), or - for standard output",
     )
     add_encoding(command)
     add_reading(command, jobs=True)
@@ -37,7 +37,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Turn trees into vectors.
 
-    Write one vector per tree, in memory that does not grow with the number of trees. The file also holds the
+    Write one vector per tree. Memory does not grow with the number of trees. The file also stores the
     settings of the vectors. For many files and many processes, use treedot batch encode.
 
     Example: treedot encode questions.tsv -o rows.npz
@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _choose_vectors(options: argparse.Namespace) -> None:
-    """Set the kind of vectors where it is not given: dense for a file of dense vectors, and for a kernel."""
+    """Choose dense or sparse vectors if --vectors is not given: dense for a dense file or with --kernel."""
     output, is_given = options.output, options.vectors is not None
     is_dense_file = Path(output).suffix.lower() in (".npy", ".parquet")
     if is_dense_file and options.vectors == "sparse":
@@ -77,15 +77,16 @@ def _choose_vectors(options: argparse.Namespace) -> None:
 
 @contextlib.contextmanager
 def _to_stdout(spec: DenseSpec | SparseSpec) -> Iterator[VectorWriter]:
+    """Yield a writer of vectors whose file is printed at the end."""
     from treedot.vectors.writers import matrix_rows
 
     try:
-        with tempfile.TemporaryFile() as file:  # the header, which comes first, needs the number of rows
+        with tempfile.TemporaryFile() as file:  # the header comes first but contains the number of rows
             with matrix_rows(file, spec) as rows:
                 yield rows
             file.seek(0)
             shutil.copyfileobj(file, binary_output())
-    except BrokenPipeError:  # the reader of a pipeline has seen enough
+    except BrokenPipeError:  # the next command of a pipeline has stopped reading
         raise
     except OSError as error:
         raise SourceError(f"cannot write to standard output: {reason(error)}") from error

@@ -1,4 +1,4 @@
-"""Who does the work of ``treedot batch``: processes of this machine, Dask, Ray, or an array of jobs."""
+"""Where the workers of ``treedot batch`` run: on this machine, in Dask or Ray, or in an array of jobs."""
 
 from __future__ import annotations
 
@@ -14,23 +14,26 @@ ENGINES = ("local", "dask", "ray")
 
 
 def add_engine(command: argparse.ArgumentParser) -> argparse._ArgumentGroup:
-    """Add the options that choose who does the work; return their group."""
+    """Add the options that choose the workers; return their group."""
     group = command.add_argument_group("workers")
-    group.add_argument("--workers", type=int, metavar="N", help="processes (default: one for every core)")
+    group.add_argument("--workers", type=int, metavar="N", help="number of processes (default: one per core)")
     group.add_argument(
         "--engine",
         choices=ENGINES,
         default="local",
-        help="who does the work (default: local, processes of this machine)",
+        help="where workers run (default: local, as processes of this machine)",
     )
     group.add_argument(
-        "--scheduler", metavar="ADDRESS", help="of Dask, such as tcp://host:8786, or of Ray (default: auto)"
+        "--scheduler",
+        metavar="ADDRESS",
+        help="address of the scheduler of Dask, such as tcp://host:8786, or of Ray (default: auto)",
     )
     group.add_argument(
         "--shard-size",
         type=_bytes,
         metavar="SIZE",
-        help="bytes of a file that one task reads, about, such as 64M (default: 16M)",
+        help="approximate size of a shard, the piece of a file that one task reads, such as 64M "
+        "(default: 16M)",
     )
     return group
 
@@ -42,11 +45,12 @@ def add_share(group: argparse._ArgumentGroup) -> None:
         type=_share,
         default=(1, 1),
         metavar="I/N",
-        help="do only the I-th of N shares, from 1/N to N/N: for arrays of jobs without an engine",
+        help="process only the I-th of N shares of the work, from 1/N to N/N, as one job of an array",
     )
 
 
 def _share(text: str) -> tuple[int, int]:
+    """Parse ``I/N``."""
     found = re.fullmatch(r"(\d{1,9})/(\d{1,9})", text)
     if found is None or not 1 <= int(found[1]) <= int(found[2]):
         raise argparse.ArgumentTypeError(f"expected I/N with I from 1 to N, such as 3/64, not {text!r}")
@@ -54,6 +58,7 @@ def _share(text: str) -> tuple[int, int]:
 
 
 def _bytes(text: str) -> int:
+    """Parse a size such as ``64M``."""
     found = re.fullmatch(r"([1-9]\d{0,11})([kKmMgG]?)", text)
     if found is None:
         raise argparse.ArgumentTypeError(f"expected a number of bytes, such as 16M, not {text!r}")
@@ -62,29 +67,31 @@ def _bytes(text: str) -> int:
 
 @contextlib.contextmanager
 def client(options: argparse.Namespace) -> Iterator[Any]:
-    """Yield the client of the engine; None for processes of this machine."""
+    """Yield the client of Dask or Ray; None for processes of this machine."""
     engine, address = options.engine, options.scheduler
     if engine == "local":
         if address is not None:
-            raise ParameterError("--scheduler is for --engine dask and --engine ray")
+            raise ParameterError("--scheduler needs --engine dask or --engine ray")
         yield None
         return
     if options.workers is not None:
-        raise ParameterError(f"--workers is for processes of this machine: --engine {engine} has its own")
+        raise ParameterError(
+            f"--workers has no effect with --engine {engine}, which has its own workers: remove it"
+        )
     with _dask(address) if engine == "dask" else _ray(address or "auto") as found:
         yield found
 
 
 def _dask(address: str | None) -> contextlib.AbstractContextManager[Any]:
     if address is None:
-        raise ParameterError("--engine dask needs the address of its scheduler: --scheduler tcp://…")
+        raise ParameterError("--engine dask needs the address of its scheduler: give --scheduler tcp://…")
     import logging
 
     try:
         from distributed import Client
     except ModuleNotFoundError:
         raise missing("distributed", "dask", "--engine dask") from None
-    # Where the scheduler goes away, Dask would log tracebacks beside the error.
+    # If the scheduler disappears, Dask would log tracebacks in addition to the error.
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     try:
         made: contextlib.AbstractContextManager[Any] = Client(address)

@@ -1,4 +1,4 @@
-"""The command ``treedot evaluate``: how good a model is."""
+"""The command ``treedot evaluate``: measure the accuracy of a model."""
 
 from __future__ import annotations
 
@@ -12,25 +12,26 @@ from treedot.cli.examples import read_examples
 from treedot.cli.options import MODEL_HELP, SOURCE_HELP, add_class, add_reading
 from treedot.errors import ParameterError
 
-MISTAKES = 20  # that are listed
+MISTAKES = 20  # listed in the report
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     command.add_argument("model", metavar="MODEL", help=MODEL_HELP)
     command.add_argument("trees", nargs="+", metavar="TREES", help=SOURCE_HELP)
-    add_class(command, required=False, default=" (default: the one that the model was trained with)")
+    add_class(command, required=False, default=" (default: the column that the model was trained with)")
     command.add_argument("--against", metavar="MODEL", help="a second model to compare with")
     command.add_argument("--json", action="store_true", help="print JSON")
-    command.add_argument("--html", metavar="FILE", help="also write a page, with the most confident mistakes")
+    command.add_argument("--html", metavar="FILE", help="also write an HTML report")
     add_reading(command, jobs=True)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Measure how good a model is.
+    """Measure the accuracy of a model.
 
-    Print the accuracy with its 95 % interval, precision, recall and F1 of every class, and the confusion
-    matrix; with --against, also whether another model is better by more than chance (McNemar's exact test).
+    Print the accuracy with its 95 % interval, precision, recall and F1 of every class, the confusion matrix,
+    and the most confident mistakes. With --against, also test whether the accuracies of two models differ
+    significantly (McNemar's exact test).
 
     Example: treedot evaluate questions.model test.tsv --html report.html
     """
@@ -49,7 +50,7 @@ def run(options: argparse.Namespace) -> None:
     if other is not None and other.reads.trees[0] != model.reads.trees[0]:
         if options.skip_bad:
             raise ParameterError(
-                f"{options.against} reads another column, with other bad trees: leave out --skip-bad"
+                f"{options.against} reads another column, which may have other bad trees: remove --skip-bad"
             )
         theirs = read_examples(options.trees, argparse.Namespace(**vars(options)), other.reads)
     trees = read_examples(options.trees, options, model.reads)
@@ -75,16 +76,14 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _class_column(model: td.LinearModel, other: td.LinearModel | None, options: argparse.Namespace) -> str:
-    """Return the column of classes that a model remembers; two models must agree on it."""
+    """Return the column of classes that a model was trained with; two models must have the same."""
     column = model.class_column
     if column is None:
-        raise ParameterError(
-            f"{options.model} does not name the column that holds the classes: give --class COLUMN"
-        )
+        raise ParameterError(f"{options.model} does not name its column of classes: give --class COLUMN")
     theirs = column if other is None else other.class_column
     if theirs not in (column, None):
         raise ParameterError(
-            f"{options.model} was trained with the classes in column {column!r}, and {options.against} with "
-            f"those in {theirs!r}: give --class COLUMN"
+            f"{options.model} was trained on the classes in column {column!r}, {options.against} on "
+            f"column {theirs!r}: give --class COLUMN"
         )
     return column

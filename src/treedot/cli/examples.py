@@ -1,4 +1,4 @@
-"""How the commands of models read examples: trees of one column, or of several with numbers and texts."""
+"""Read the examples of a model: trees, or rows of several columns of trees, numbers and texts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def read_examples(sources: Sequence[str], options: argparse.Namespace, columns: Columns) -> td.Forest:
-    """Return all trees; of several tree columns the first, with the others beside it."""
+    """Return the trees of all files, read from the first tree column; the other columns stay text."""
     set_column(options, columns)
     skipped = Skipped(options.skip_bad)
     forests = (iter_examples(source, options, columns, skipped) for source in sources)
@@ -28,7 +28,7 @@ def read_examples(sources: Sequence[str], options: argparse.Namespace, columns: 
 def iter_examples(
     source: str, options: argparse.Namespace, columns: Columns, skipped: Skipped
 ) -> Iterator[td.Forest]:
-    """Yield the trees of a file; with --skip-bad without rows that have a bad tree in any of the columns."""
+    """Yield the trees of a file; with --skip-bad, leave out rows with a bad tree in any column."""
     from treedot.models.inputs.table import readable_rows
     from treedot.readers.on_bad import OnBad
 
@@ -40,13 +40,13 @@ def iter_examples(
         if good.size:
             yield batch if good.size == len(batch) else batch[good]
     if not found:
-        raise SourceError(f"{source}: there is no row whose trees can all be read")
+        raise SourceError(f"{source}: no row has trees that can all be read")
 
 
 def set_column(options: argparse.Namespace, columns: Columns) -> None:
-    """Let the first tree column be read as trees, where columns have names."""
+    """Set --column to the first tree column of a model, if its columns have names."""
     if columns.are_named:
         if options.column is not None:
             named = ", ".join(map(str, columns.trees))
-            raise ParameterError(f"the trees are in the columns {named}: leave out --column")
+            raise ParameterError(f"the trees are in the columns {named}: remove --column")
         options.column = columns.trees[0]

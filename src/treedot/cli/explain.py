@@ -1,4 +1,4 @@
-"""The command ``treedot explain``: the decision of a model about one tree, taken apart."""
+"""The command ``treedot explain``: explain the decision of a model about one tree."""
 
 from __future__ import annotations
 
@@ -21,23 +21,26 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--number", type=int, default=1, metavar="N", help="which tree of a file (default: 1, the first)"
     )
-    command.add_argument("--target", metavar="CLASS", help="the class (default: the predicted one)")
+    command.add_argument(
+        "--target", metavar="CLASS", help="the class whose score to explain (default: the predicted one)"
+    )
     command.add_argument(
         "--no-flip",
         dest="find_flip",
         action="store_false",
-        help="do not look for a subtree whose removal changes the decision, which takes long for large trees",
+        help="do not search for a subtree whose removal changes the decision; the search is slow for large "
+        "trees",
     )
     command.add_argument("--json", action="store_true", help="print JSON")
-    command.add_argument("--html", metavar="FILE", help="also write a page that shows the tree")
+    command.add_argument("--html", metavar="FILE", help="also write an HTML page that shows the tree")
     add_reading(command)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Take the decision of a model about one tree apart.
+    """Explain the decision of a model about one tree.
 
-    Print what each node of a tree adds to the score of a class (Shapley values), the strongest fragments for
-    and against it, and the smallest subtree whose removal changes the decision.
+    Print how much each node of a tree adds to the score of a class (Shapley values), the strongest fragments
+    for and against the class, and the smallest subtree whose removal changes the decision.
 
     Example: treedot explain questions.model '(SBARQ (WHNP (WP Who)) (SQ (VBD wrote) (NP (NNP Hamlet))))'
     """
@@ -47,7 +50,7 @@ def run(options: argparse.Namespace) -> None:
     model = td.LinearModel.load(options.model)
     forest = read_examples([options.tree], options, model.reads)
     if number > len(forest):
-        raise ParameterError(f"--number {number}: there are {len(forest)} trees in {options.tree}")
+        raise ParameterError(f"cannot explain tree {number}: {options.tree} has {len(forest)} tree(s)")
     by_name = {str(name): name for name in model.classes.tolist()}
     target = by_name.get(options.target, options.target)
     found = td.explain(model, forest[[number - 1]], target, find_flip=options.find_flip)

@@ -1,4 +1,4 @@
-"""What a file holds, for ``treedot info``."""
+"""Describe the contents of a file, for ``treedot info``."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ FOLDERS = {
     "predict": "a folder of predictions",
     "duplicates": "a folder of near-duplicates (duplicates.arrow)",
 }
-LISTED = 20  # columns or classes
-UNKNOWN = "unknown: the file does not say"
+LISTED = 20  # printed names of columns or classes
+UNKNOWN = "unknown: not stored in the file"
 
 
 def file_facts(path: Path) -> dict[str, Any] | None:
-    """Describe a file that treedot wrote, other than one of trees; None where it is something else."""
+    """Describe a file or folder that treedot wrote; return None for files of trees and for others' files."""
     if (path / CONFIG).exists():
         return _model_facts(path)
     if (path / PLAN).exists():
@@ -51,7 +51,7 @@ def file_facts(path: Path) -> dict[str, Any] | None:
 
 
 def _is_open_already(path: Path) -> bool:
-    """Return whether a path is standard input, or another file that this process has open already."""
+    """Return whether a path is standard input, or another file that this process has already open."""
     return os.fspath(path) == "-" or os.path.abspath(path).startswith(("/dev/stdin", "/dev/fd/", "/proc/"))
 
 
@@ -76,14 +76,14 @@ def _parts_facts(path: Path) -> dict[str, Any]:
         "rows": found.rows,
     }
     if work.get("task") == "duplicates":
-        return {**facts, "threshold": work["threshold"], "at least so many nodes": work["min_nodes"]}
+        return {**facts, "threshold": work["threshold"], "fewest nodes": work["min_nodes"]}
     return _with_description(facts, work.get("vectors", {"model": work["fingerprint"]}))
 
 
 def tree_facts(forests: Iterable[td.Forest]) -> dict[str, Any]:
-    """Describe trees that come in batches: numbers, and for what varies its mean, median and largest value.
+    """Count trees, nodes, labels and so on; sizes and depths get a mean, a median and a largest value.
 
-    Distinct things are counted by 64-bit hashes, eight bytes for each.
+    Distinct labels, productions and subtrees are counted by 64-bit hashes, which take eight bytes each.
     """
     sizes, depths = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     labels, productions, subtrees, roots = _Distinct(), _Distinct(), _Distinct(), _Distinct()
@@ -119,7 +119,7 @@ def tree_facts(forests: Iterable[td.Forest]) -> dict[str, Any]:
 
 
 class _Distinct:
-    """Counts distinct words; new ones are merged with the known when they are as many."""
+    """Counts distinct 64-bit words; new words are merged into the known ones when they outnumber them."""
 
     def __init__(self) -> None:
         self._known = np.zeros(0, np.uint64)
@@ -136,15 +136,15 @@ class _Distinct:
 
 
 def _distinct(words: WordArray) -> WordArray:
-    """Return distinct words, sorted: ``np.unique`` looks them up in a table, in five times the time."""
+    """Return distinct words in sorted order, five times as fast as ``np.unique``, which uses a hash table."""
     words = np.sort(words)
     return words[np.diff(words, prepend=~words[:1]) != 0]
 
 
 def _hashes(forest: td.Forest, label: WordArray) -> tuple[WordArray, WordArray]:
-    """Return a hash of every node's production and of its subtree: of the label and the children in order."""
+    """Return, for every node, a hash of its production and one of its subtree, given hashes of labels."""
     start, child = forest.children
-    place = np.zeros(forest.n_nodes, np.uint64)  # among the children of the same node, from 1
+    place = np.zeros(forest.n_nodes, np.uint64)  # position among the siblings, from 1
     place[child] = np.arange(1, child.size + 1) - np.repeat(start[:-1], forest.arity)
     place *= np.uint64(GOLDEN)
     inner = forest.parent >= 0
@@ -153,7 +153,7 @@ def _hashes(forest: td.Forest, label: WordArray) -> tuple[WordArray, WordArray]:
     subtree = mix_words(label)
     order = np.argsort(-forest.depth, kind="stable")  # the deepest first
     levels = np.split(order, np.flatnonzero(np.diff(forest.depth[order])) + 1)
-    for nodes in levels:  # all children of these are done
+    for nodes in levels:  # the children of these nodes are done
         subtree[nodes] = mix_words(subtree[nodes])
         if forest.parent[nodes[0]] >= 0:
             np.add.at(subtree, forest.parent[nodes], mix_words(subtree[nodes] + place[nodes]))
@@ -202,7 +202,7 @@ def _arrow_facts(path: Path) -> dict[str, Any] | None:
 
 
 def _with_description(facts: dict[str, Any], description: dict[str, Any]) -> dict[str, Any]:
-    """Return facts, and what the description adds to them: it does not replace any."""
+    """Return the facts followed by the settings of a description; facts win where both have a name."""
     return {**facts, **description, **facts}
 
 
@@ -232,20 +232,21 @@ def _settings(rows: FittedRows) -> dict[str, Any]:
 
 
 def _flat(description: dict[str, Any], path: Path) -> dict[str, Any]:
-    """Return a description with the settings of its vectors beside the rest."""
+    """Return a description whose settings of vectors are moved up to its top level."""
     vectors = description.get("vectors", {})
     if not isinstance(vectors, dict):
-        raise SourceError(f"the description of {path} is wrong: its vectors are {vectors!r:.40}")
+        raise SourceError(f"{path} is damaged: the settings of its vectors are wrong: {vectors!r:.40}")
     return {**{k: v for k, v in description.items() if k != "vectors"}, **vectors}
 
 
 def printed(facts: dict[str, Any]) -> str:
-    """Return facts as aligned lines."""
+    """Return the facts as lines of a name and a value, aligned."""
     width = max(map(len, facts))
     return "\n".join(f"{printable(name):<{width}}  {_words(value)}" for name, value in facts.items())
 
 
 def _words(value: Any) -> str:
+    """Return a value as text for people."""
     match value:
         case str():
             return printable(value)

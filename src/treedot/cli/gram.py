@@ -1,4 +1,4 @@
-"""The command ``treedot gram``: the matrix of the kernels of all trees with all."""
+"""The command ``treedot gram``: write the kernel matrix of trees."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ def add_options(command: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     command.add_argument("trees", metavar="TREES", help=TREE_HELP)
     command.add_argument(
-        "--against", metavar="TREES", help="compare with these trees instead (one column each)"
+        "--against", metavar="TREES", help="compare with these trees instead, one column for each"
     )
-    add_output(command, "FILE", "where to write: .npy, or - for standard output")
+    add_output(command, "FILE", "the file to write: .npy, or - for standard output")
     add_kernel(command)
     add_reading(command, jobs=True)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Compare all trees with all.
+    """Compute the kernel of all pairs of trees.
 
-    Write the matrix of the kernels of all trees with all. Kernels are exact unless --vectors is given.
+    Write the matrix of the kernels of all pairs of trees. Kernels are exact unless --vectors is given.
 
     Example: treedot gram questions.tsv -o kernels.npy --normalize
     """
@@ -43,9 +43,7 @@ def run(options: argparse.Namespace) -> None:
 
     check_options(options)
     if Path(options.output).suffix.lower() != ".npy" and options.output != "-":
-        raise ParameterError(
-            f"cannot tell the format of {options.output}: use .npy, or - for standard output"
-        )
+        raise ParameterError(f"cannot write a matrix to {options.output}: use .npy, or - for standard output")
     if options.output != "-":
         check_target(Path(options.output), options.trees, options.against)
     skipped = Skipped(options.skip_bad)

@@ -1,4 +1,4 @@
-"""The command ``treedot index``: an index of source code or trees, to search in."""
+"""The command ``treedot index``: build an index of source code or trees for ``treedot search``."""
 
 from __future__ import annotations
 
@@ -26,19 +26,18 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--update",
         action="store_true",
-        help="bring an index up to date where there is one: what is at the PATHs is read again if it has "
-        "changed, and removed if it is gone; what is elsewhere stays",
+        help="update an existing index: read changed files at the PATHs again, and remove deleted ones; "
+        "files elsewhere stay as they are",
     )
-    command.add_argument("--overwrite", action="store_true", help="replace the file if there is one")
+    command.add_argument("--overwrite", action="store_true", help="replace an existing file")
     add_units(command)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Make an index of source code or trees, to search in.
+    """Build an index of source code or trees to search.
 
-    Write one file that treedot search finds similar units in. Names and literals do not count: a renamed copy
-    is found as well as an equal one. The index appears, or takes the place of the old one, when it is
-    complete.
+    Write an index file, in which treedot search finds similar units. Names and literals do not count, so
+    renamed copies are found, too. An existing index is replaced only when the new one is complete.
 
     Example: treedot index src -o code.index
     """
@@ -47,7 +46,7 @@ def run(options: argparse.Namespace) -> None:
     if not options.update:
         _build(options)
         return
-    with lock(options.output):  # another process may be making it
+    with lock(options.output):  # another process may be building it
         if os.path.exists(options.output):
             _update(td.TreeIndex.open(options.output), options)
         else:
@@ -59,9 +58,7 @@ def _build(options: argparse.Namespace) -> None:
 
     check_target(Path(options.output), *options.paths)
     if os.path.exists(options.output) and not options.overwrite:
-        raise ParameterError(
-            f"{options.output} exists: --update brings it up to date, --overwrite replaces it"
-        )
+        raise ParameterError(f"{options.output} exists: --update updates it, --overwrite replaces it")
     reading = Reading.asked(options)
     skipped = Skipped()
     with Progress() as progress:
@@ -79,20 +76,20 @@ def _build(options: argparse.Namespace) -> None:
 
 
 def _some(forests: Iterator[td.Forest]) -> Iterator[td.Forest]:
-    """Yield forests; raise where there is no tree in them."""
+    """Yield the forests; raise SourceError at the end if they had no trees."""
     is_empty = True
     for forest in forests:
         is_empty = is_empty and not len(forest)
         yield forest
     if is_empty:
-        raise SourceError(f"there is no tree to make an index of: {NO_UNITS}")
+        raise SourceError(f"no trees found to index: {NO_UNITS}")
 
 
 def _update(found: td.TreeIndex, options: argparse.Namespace) -> None:
-    """Replace the units of the files of some paths that have changed, and remove those that are gone."""
+    """Replace the units of files at the paths that have changed, and remove those of deleted files."""
     if options.unit or options.language or options.min_nodes:
         raise ParameterError(
-            "--update reads as the index was made: leave out --unit, --language and --min-nodes"
+            "--update reads files with the settings of the index: remove --unit, --language and --min-nodes"
         )
     reading = Reading.of(found.reading)
     columns = zip(found.column("file"), found.column("digest"), strict=True)
@@ -100,7 +97,7 @@ def _update(found: td.TreeIndex, options: argparse.Namespace) -> None:
     known = {_real_path(file): file for file in old}
 
     def name(path: str) -> str:
-        """Return the name by which the index knows a file, however its path is written now."""
+        """Return the path under which a file is stored in the index, which may be spelled differently."""
         return known.get(_real_path(path), path)
 
     files = ((name(path), path) for path in _code_files(options.paths, reading.language))
@@ -119,10 +116,11 @@ def _update(found: td.TreeIndex, options: argparse.Namespace) -> None:
         )
         found.update(_named(forests, name), files=changed, n_jobs=options.jobs, progress=progress)
     report_skipped(skipped)
-    show(f"{len(found):,} units in {options.output}, before {before:,}; {len(same):,} files were unchanged")
+    show(f"{len(found):,} units in {options.output} (before: {before:,}); {len(same):,} unchanged files")
 
 
 def _named(forests: Iterable[td.Forest], name: Callable[[str], str]) -> Iterator[td.Forest]:
+    """Yield the forests with ``name`` applied to their files."""
     for forest in forests:
         names = {file: name(file) for file in set(forest.columns["file"])}
         forest.columns["file"] = [names[file] for file in forest.columns["file"]]
@@ -130,7 +128,7 @@ def _named(forests: Iterable[td.Forest], name: Callable[[str], str]) -> Iterator
 
 
 def _code_files(paths: Iterable[str], language: str | None) -> list[str]:
-    """Return the source files of some paths."""
+    """Return the source files at the paths."""
 
     def wanted(name: str) -> bool:
         return language_of(name) in (LANGUAGES if language is None else (language,))
@@ -140,7 +138,7 @@ def _code_files(paths: Iterable[str], language: str | None) -> list[str]:
 
 
 def _digest(path: str) -> str:
-    """Return what changes when the content of a file does; nothing where it cannot be read."""
+    """Return a digest of the content of a file; an empty text if it cannot be read."""
     try:
         with open(path, "rb") as file:
             return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
@@ -149,13 +147,13 @@ def _digest(path: str) -> str:
 
 
 def _real_path(path: str) -> str:
-    """Return what is the same for a file however its path is written; a text that is no path as it is."""
+    """Return the canonical path of a file; a text that cannot be a path is returned as it is."""
     try:
         return os.path.realpath(path)
-    except ValueError:  # the names in an index may be anything
+    except ValueError:  # a stored name may be any text
         return path
 
 
 def _is_under(file: str, paths: Iterable[str]) -> bool:
-    """Tell whether a file is one of some paths, or inside of one; all are real paths."""
+    """Return whether a file is one of the paths, or inside one of them; all paths are canonical."""
     return any(file == path or file.startswith(path.rstrip(os.sep) + os.sep) for path in paths)

@@ -1,4 +1,4 @@
-"""The command ``treedot info``: what a file holds."""
+"""The command ``treedot info``: describe a file."""
 
 from __future__ import annotations
 

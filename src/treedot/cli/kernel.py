@@ -1,4 +1,4 @@
-"""The command ``treedot kernel``: the kernel of each pair of trees."""
+"""The command ``treedot kernel``: print the kernel of each pair of trees."""
 
 from __future__ import annotations
 
@@ -21,11 +21,10 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Compare trees pair by pair.
+    """Compute the kernel of two trees, or of pairs of trees.
 
-    Print the kernel of each tree of A with the tree of B in the same place; one tree is compared with all of
-    the other side. Kernels are exact unless --vectors is given. A tree that cannot be read is an error: to
-    leave it out would move the pairs.
+    Print the kernel of the first trees of A and B, of the second ones, and so on. If A or B is a single tree,
+    it is compared with every tree of the other. Kernels are exact unless --vectors is given.
 
     Example: treedot kernel '(NP (DT a) (NN tree))' '(NP (DT the) (NN tree))'
     """
@@ -34,7 +33,9 @@ def run(options: argparse.Namespace) -> None:
     check_options(options)
     a, b = (read_all(source, options, Skipped(False)) for source in (options.a, options.b))
     if len(a) != len(b) and 1 not in (len(a), len(b)):
-        raise ParameterError(f"cannot pair {len(a)} trees with {len(b)}: give equally many, or one")
+        raise ParameterError(
+            f"cannot pair {len(a)} trees with {len(b)}: give the same number of trees, or one tree"
+        )
     pairs = max(len(a), len(b))
     if options.vectors is None:
         exact = make_kernel(options)
@@ -54,7 +55,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def finite_products(x: Any, y: Any, n_jobs: int) -> Any:
-    """Return dot products; raise where one is too large."""
+    """Return dot products; raise RangeError if one is too large for its type."""
     import numpy as np
 
     with np.errstate(over="ignore", invalid="ignore"):

@@ -1,4 +1,4 @@
-"""Options that several commands share; imported with every command, so nothing heavy is imported here."""
+"""Options that several commands share. Every command imports this module, so it imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ SOURCE_HELP = (
     "for standard input"
 )
 TREE_HELP = f"a tree in brackets, or a {SOURCE_HELP}"
-PATHS_HELP = "file or folder of source code or, with --unit page, of HTML; or a file of trees"
+PATHS_HELP = "source file, folder of source files, or file of trees; with --unit page, file or folder of HTML"
 QUERY_HELP = (
-    "a file, one of its units as file:line or file:name, source code, a tree in brackets, "
-    "or - for standard input"
+    "a file; a function or class as file:line or file:name; source code; a tree in brackets; or - for "
+    "standard input"
 )
 MODEL_HELP = "a folder that treedot train wrote"
 
 
 def add_command(commands: argparse._SubParsersAction[Any], name: str, run: Work) -> argparse.ArgumentParser:
-    """Add a command that ``run`` carries out; return its parser.
+    """Add a command that calls ``run``; return its parser.
 
-    The docstring of ``run`` is the help: its first line the summary, its last paragraph the example.
+    The docstring of ``run`` is the help text. Its first line is the summary, its last paragraph the example.
     """
-    text, _, example = (run.__doc__ or "").partition("Example: ")  # None where Python drops docstrings
+    text, _, example = (run.__doc__ or "").partition("Example: ")  # python -OO removes docstrings
     brief, _, described = text.partition("\n")
     made = commands.add_parser(
         name,
@@ -50,7 +50,7 @@ def add_output(command: argparse.ArgumentParser, metavar: str, what: str, requir
 
 
 def refuse_folder(output: str | None, command: str) -> None:
-    """Raise where the output of a command that writes one file is a folder."""
+    """Raise ParameterError if the output of a command that writes one file is a folder."""
     if output is not None and (output.endswith(("/", os.sep)) or os.path.isdir(output)):
         raise ParameterError(
             f"cannot write {output}: it is a folder; use treedot batch {command} for a folder of parts"
@@ -58,9 +58,9 @@ def refuse_folder(output: str | None, command: str) -> None:
 
 
 def add_jobs(command: argparse.ArgumentParser, what: str = "threads") -> None:
-    """Add the option that sets how many threads or processes work."""
+    """Add the option that sets the number of threads or processes."""
     command.add_argument(
-        "-j", "--jobs", type=int, default=-1, metavar="N", help=f"{what} (default: -1, all cores)"
+        "-j", "--jobs", type=int, default=-1, metavar="N", help=f"number of {what} (default: -1, all cores)"
     )
 
 
@@ -79,21 +79,24 @@ def add_class(command: argparse.ArgumentParser, required: bool, default: str = "
 def add_reading(
     command: argparse.ArgumentParser, *, skip: bool = True, jobs: bool = False, cache: bool = True
 ) -> None:
-    """Add the options that say how files become trees, and with ``jobs`` how many threads work on them."""
+    """Add the options that say how files become trees; with ``jobs``, also the number of threads."""
     group = command.add_argument_group("reading trees")
     group.add_argument(
-        "--format", choices=FORMATS, help="format of the files (default: by suffix; else brackets)"
+        "--format",
+        choices=FORMATS,
+        metavar="NAME",
+        help=f"format of the files: {', '.join(FORMATS)} (default: from the suffix, else brackets)",
     )
     group.add_argument(
-        "--column", metavar="NAME", help="the table column that holds the trees (default: tree)"
+        "--column", metavar="NAME", help="the column of a table with the trees (default: tree)"
     )
     group.add_argument(
         "--unit",
         choices=(*DOCUMENT_UNITS, *CODE_UNITS, *DEPENDENCY_TREES),
-        help="what a tree is. Of XML and JSON: a document (default), or a record: an element below the root "
-        "or an item of an array at the top; of source code: a function (default), a class or a file; of "
-        "CoNLL-U: a dependency tree with relations (grct, default), words (lct) or only words (loct) as "
-        "inner nodes",
+        help="what becomes a tree. In XML and JSON: the document (default), or each record, that is each "
+        "element below the root or each item of the top-level array. In source code: each function "
+        "(default), class or file. In CoNLL-U: each sentence, with relations (grct, default), words (lct) or "
+        "only words (loct) as inner nodes",
     )
     add_unpacking(group)
     if cache:
@@ -111,16 +114,28 @@ def add_unpacking(command: argparse._ActionsContainer) -> None:
     command.add_argument(
         "--unpack-large",
         action="store_true",
-        help="read compressed files even where they unpack to more than 200 times their size",
+        help="read compressed files even if they unpack to more than 200 times their size",
     )
 
 
 def add_no_cache(command: argparse._ActionsContainer) -> None:
-    """Add the option that parses all source code anew."""
+    """Add the option that turns off the cache of parsed source code."""
     command.add_argument(
         "--no-cache",
         action="store_true",
-        help="parse all source code anew, and keep nothing of it (see treedot cache)",
+        help="do not use the cache of parsed source code (see treedot cache)",
+    )
+
+
+def add_similarity(command: argparse.ArgumentParser) -> None:
+    """Add the options that say which trees are near-duplicates."""
+    command.add_argument("--min-nodes", type=int, metavar="N", help="leave out smaller trees (default: 40)")
+    command.add_argument(
+        "--threshold",
+        type=float,
+        metavar="T",
+        help="lowest similarity of near-duplicates, above 0 and at most 1: the productions in both trees, as "
+        "a share of those in either. Below T + 0.1, the shared ones must also be rare enough (default: 0.7)",
     )
 
 
@@ -130,22 +145,25 @@ def add_units(command: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--unit",
         choices=(*CODE_UNITS, "page"),
-        help="what is a unit: of source code, or a page of HTML (default: function)",
+        help="what to compare: functions, classes or files of source code, or HTML pages (default: function)",
     )
     add_unpacking(group)
     add_no_cache(group)
-    add_language(group, "read only files of this language (default: all)")
+    add_language(group, "read only files in this language", "all")
     group.add_argument(
-        "--min-nodes", type=int, metavar="N", help="leave out units whose trees are smaller (default: 1)"
+        "--min-nodes", type=int, metavar="N", help="leave out units with smaller trees (default: 1)"
     )
     add_jobs(command, "processes or threads")
 
 
-def add_language(command: argparse._ActionsContainer, what: str) -> None:
+def add_language(command: argparse._ActionsContainer, what: str, default: str) -> None:
     """Add the option that names a programming language."""
-    command.add_argument("--language", choices=list(LANGUAGES), metavar="NAME", help=what)
+    help = f"{what}: {', '.join(LANGUAGES)} (default: {default})"
+    command.add_argument("--language", choices=list(LANGUAGES), metavar="NAME", help=help)
 
 
 def add_text_or_json(command: argparse.ArgumentParser) -> None:
-    """Add the option that chooses how results are printed."""
-    command.add_argument("--format", choices=("text", "json"), default="text", help="(default: text)")
+    """Add the option that chooses the output format."""
+    command.add_argument(
+        "--format", choices=("text", "json"), default="text", help="output format (default: text)"
+    )

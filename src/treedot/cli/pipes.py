@@ -1,4 +1,4 @@
-"""The standard streams of a command: closed ones, full disks, and readers that leave, as ``head`` does."""
+"""The standard streams of a command: closed streams, full disks, and readers such as ``head`` that stop."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from treedot.errors import SourceError
 
 @contextlib.contextmanager
 def standard_streams() -> Iterator[None]:
-    """Run a block with standard streams that can be used, and flush them after it.
+    """Run a block with usable standard streams, and flush them after it.
 
-    Where standard output cannot be written, a ``SourceError`` says why. Where only its reader has left, the
-    rest is dropped: the exit code is that of the work, however much of the output is read.
+    Raise ``SourceError`` if standard output cannot be written. If its reader has only stopped reading, drop
+    the rest: the exit code does not depend on how much of the output is read.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # of characters that its encoding lacks
+        sys.stdout.reconfigure(errors="backslashreplace")  # for characters that its encoding lacks
     with contextlib.redirect_stdout(_Output(sys.stdout)):
         try:
             with reader_may_leave():
@@ -36,7 +36,7 @@ def standard_streams() -> Iterator[None]:
 
 @contextlib.contextmanager
 def reader_may_leave() -> Iterator[None]:
-    """Run a block that prints, and continue after it where no one reads that any more."""
+    """Run a block that prints; if nobody reads standard output any more, continue after the block."""
     try:
         yield
         sys.stdout.flush()
@@ -45,7 +45,7 @@ def reader_may_leave() -> Iterator[None]:
 
 
 def ignore_closed_output() -> None:
-    """Drop what a command prints to a closed standard output: its result is a file, and these are remarks."""
+    """Ignore a closed standard output: the result of the command is a file, and it prints only remarks."""
     if isinstance(sys.stdout, _Output):
         sys.stdout.needed = False
 
@@ -56,16 +56,13 @@ def binary_output() -> IO[bytes]:
 
 
 def show(text: str) -> None:
-    """Print lines for people; what would disturb a terminal is escaped."""
+    """Print lines for people, with control characters escaped."""
     print("\n".join(map(printable, text.split("\n"))))
 
 
 def note(text: str) -> None:
-    """Print a remark or an error to standard error, in one line, where that is possible.
-
-    Names that it holds are escaped where they would disturb a terminal.
-    """
-    if sys.stderr is None:  # it is closed, and print would write to standard output instead
+    """Print a remark or an error as one line to standard error, with control characters escaped."""
+    if sys.stderr is None:  # closed: print would write to standard output instead
         return
     try:
         print("treedot:", printable(text), file=sys.stderr, flush=True)
@@ -75,14 +72,17 @@ def note(text: str) -> None:
 
 @contextlib.contextmanager
 def warnings_as_notes() -> Iterator[None]:
-    """Print the warnings of a block as notes, in one line each, without a place in the source."""
+    """Print the warnings of a block as notes of one line, without the line of code that raised them."""
     with warnings.catch_warnings():
         warnings.showwarning = lambda message, *_, **__: note(str(message))
         yield
 
 
 class _Output(io.TextIOBase):
-    """Standard output, which names itself where it cannot be written; None where it is closed."""
+    """Standard output that raises ``SourceError`` if it cannot be written.
+
+    ``stream`` is None if standard output is closed; then writing fails only if the output is ``needed``.
+    """
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -126,6 +126,8 @@ class _Output(io.TextIOBase):
 
 
 class _BinaryOutput(io.RawIOBase):
+    """The bytes of an ``_Output``."""
+
     def __init__(self, output: _Output) -> None:
         self._output = output
 
@@ -138,12 +140,12 @@ class _BinaryOutput(io.RawIOBase):
         size = len(left)
         with self._output._clear_errors():
             while left and stream is not None:
-                left = left[stream.buffer.write(left) :]  # all of it, unless Python runs without buffers
+                left = left[stream.buffer.write(left) :]  # python -u may write only a part
         return size
 
 
 def _drop(stream: Any) -> None:
-    """Let a stream write nowhere from now on, also what it still holds."""
+    """Discard everything that is written to a stream from now on, and what is still in its buffer."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, stream.fileno())
     os.close(null)

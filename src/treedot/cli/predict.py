@@ -1,4 +1,4 @@
-"""The command ``treedot predict``: the classes of trees."""
+"""The command ``treedot predict``: print the predicted classes of trees."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--scores",
         action="store_true",
-        help="also print the score of every class, of two classes that of the second, in columns with a head",
+        help="print a table with the score of every class (of two classes, only of the second)",
     )
-    add_output(command, "FILE", "write there (default: print)", required=False)
+    add_output(command, "FILE", "the file to write (default: print)", required=False)
     command.add_argument(
-        "--device", metavar="NAME", help="cuda to make dense vectors and scores on a GPU (default: cpu)"
+        "--device", metavar="NAME", help="cuda computes dense vectors and scores on a GPU (default: cpu)"
     )
     add_reading(command, jobs=True)
 
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> None:
     skipped, row = Skipped(options.skip_bad), 0
     with _output(options.output) as file:
         writer = csv.writer(file, delimiter="\t", lineterminator="\n")
-        shown = printable if file.isatty() else str  # else it is data, which stays as it is
+        shown = printable if file.isatty() else str  # in a file or pipe, the names are data: no escapes
         if options.scores:
             scored = model.classes[1:] if model.classes.size == 2 else model.classes
             writer.writerow(["class", *(shown(str(name)) for name in scored.tolist())])

@@ -1,4 +1,4 @@
-"""A progress bar on stderr with rate and time left, where stderr is a terminal."""
+"""A progress bar on stderr with rate and time left; it appears only on a terminal."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
 
 
 def _on_terminal() -> bool:
-    """Return whether someone sees stderr, which is None where it was closed."""
+    """Return whether stderr is a terminal; it is None if it is closed."""
     return sys.stderr is not None and sys.stderr.isatty()
 
 
 class Progress:
-    """A bar that counts trees, bytes or other things; an object to give as ``progress``.
+    """A bar that counts trees, bytes or other things; pass it as ``progress``.
 
     Parameters
     ----------
     unit : str, default="trees"
         What is counted; ``"B"`` for bytes.
     total : int, optional
-        How many there are, where that is known from the beginning.
+        The number at which the bar is full, if it is known at the start.
     """
 
     def __init__(self, unit: str = "trees", total: int | None = None) -> None:
@@ -42,19 +42,19 @@ class Progress:
         )
 
     def __call__(self, done: int, total: int | None = None) -> None:
-        """Show how many are done, and of how many where that is known now."""
+        """Show that ``done`` are done, and set the total if it is given."""
         if total is not None:
             self._bar.total = total
         self._bar.update(done - self._bar.n)
 
     def add(self, total: int) -> None:
-        """Show that one more is done; after the last one, it is the first of a second round."""
+        """Show that one more is done; if the bar was full, start a new round at 1."""
         if self._bar.n == self._bar.total:
             self.restart()
         self(self._bar.n + 1, total)
 
     def over(self, forests: Iterable[td.Forest]) -> Iterator[td.Forest]:
-        """Yield forests, and count their trees."""
+        """Yield the forests, and count their trees."""
         done = 0
         for forest in forests:
             yield forest
@@ -66,7 +66,7 @@ class Progress:
         self._bar.reset()
 
     def describe(self, before: str = "", after: str = "") -> None:
-        """Set the texts before and after the bar, which appear with its next change."""
+        """Set the texts before and after the bar; they appear at the next update."""
         self._bar.set_description(before, refresh=False)
         self._bar.set_postfix_str(after, refresh=False)
 
@@ -80,7 +80,10 @@ class Progress:
 def report_passes(
     progress: Progress, name: str = "pass", gap: str = "duality gap about"
 ) -> Callable[[TrainingProgress], None]:
-    """Return a callback of a training that moves the bar in each pass, and prints a line after it."""
+    """Return a callback for a training that moves the bar during a pass, and prints a line after it.
+
+    ``name`` is the word for a pass, and ``gap`` comes before the duality gap in each line.
+    """
     watch, began = Stopwatch(), False
 
     def report(at: TrainingProgress) -> None:
@@ -94,7 +97,7 @@ def report_passes(
         if began:
             print(f"{name} {at.passes}: {gap} {at.gap:.2g}, {seconds:.1f} s", flush=True)
         elif at.passes:
-            print(f"{at.of_trees:,} trees, going on after {name} {at.passes}", flush=True)
+            print(f"{at.of_trees:,} trees, resuming after {name} {at.passes}", flush=True)
         else:
             print(f"{at.of_trees:,} trees read, {seconds:.1f} s", flush=True)
         began = True

@@ -1,4 +1,4 @@
-"""How commands read trees: from files, or from the command line itself."""
+"""Read the trees of a command, from files or from the command line itself."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from treedot.errors import SourceError
 
 
 def read_all(source: str, options: argparse.Namespace, skipped: Skipped) -> td.Forest:
-    """Return the trees of a file, or the one that is on the command line itself."""
+    """Return the trees of a file, or the tree that ``source`` is itself."""
     return td.Forest.concat(batches(source, options, skipped))
 
 
 def batches(source: str, options: argparse.Namespace, skipped: Skipped) -> Iterator[td.Forest]:
-    """Yield the trees of a file, or the one that is on the command line itself."""
+    """Yield the trees of a file in batches, or the tree that ``source`` is itself."""
     if source.lstrip().startswith("("):
         yield td.read_trees([source])
         return
@@ -28,7 +28,7 @@ def batches(source: str, options: argparse.Namespace, skipped: Skipped) -> Itera
         found += len(batch)
         yield batch
     if not found:
-        raise SourceError(f"{source}: there is no tree in it")
+        raise SourceError(f"{source}: no trees found")
 
 
 def streamed(sources: Sequence[str], options: argparse.Namespace, skipped: Skipped) -> Iterator[td.Forest]:
@@ -50,7 +50,7 @@ def streamed(sources: Sequence[str], options: argparse.Namespace, skipped: Skipp
             read += size or 0
             progress(read)
     if not trees:
-        raise SourceError(f"there is no tree to {options.command}")
+        raise SourceError(f"no trees found to {options.command}")
 
 
 def _of_file(
@@ -73,7 +73,7 @@ def _of_file(
 
 
 class Skipped:
-    """Reports the trees that are left out with ``--skip-bad``, and at the end their number."""
+    """Reports trees that are left out because of ``--skip-bad``, and their number at the end."""
 
     def __init__(self, skips: bool) -> None:
         self.errors = 0
@@ -83,12 +83,12 @@ class Skipped:
         self.add(1, str(error))
 
     def add(self, trees: int, *messages: str) -> None:
-        """Count bad trees, and print why they are left out."""
+        """Add to the number of bad trees, and print the reasons."""
         self.errors += trees
         for message in messages:
             note(f"skipped {message}")
 
     def report(self) -> None:
-        """Print how many were left out, if any."""
+        """Print how many trees were left out, if any."""
         if self.errors:
             note(f"left out {self.errors} bad tree(s)")

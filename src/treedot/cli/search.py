@@ -1,4 +1,4 @@
-"""The command ``treedot search``: what is most like a query in an index."""
+"""The command ``treedot search``: find the units of an index that are most similar to a query."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ def add_options(command: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     command.add_argument("index", metavar="INDEX", help="a file that treedot index wrote")
     command.add_argument("query", metavar="QUERY", help=QUERY_HELP)
-    command.add_argument("-k", type=int, default=10, metavar="K", help="how many to find (default: 10)")
+    command.add_argument("-k", type=int, default=10, metavar="K", help="number of results (default: 10)")
     add_unpacking(command)
     add_no_cache(command)
-    add_language(command, "of a query that is not a file (default: that of most units of the index)")
+    add_language(command, "language of a query that is not a file", "that of most units in the index")
     add_text_or_json(command)
     add_jobs(command)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Find what is most like a query in an index.
+    """Find the units of an index that are most similar to a query.
 
-    Print the units of an index that are most like each unit of the query, with two numbers: the cosine of
-    their rows of fragments, by which they are ordered, and the share of the productions of either that occur
-    in both.
+    Print the units of the index that are most similar to each unit of the query, with two numbers: the cosine
+    of their rows of fragments, by which they are sorted, and their similarity: the productions in both, as a
+    share of those in either.
 
     Example: treedot search code.index src/parser.py:120
     """

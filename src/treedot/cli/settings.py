@@ -1,4 +1,4 @@
-"""Settings of commands from a project's own file: ``treedot.toml``, or ``pyproject.toml``."""
+"""Read the settings of a command from the project's ``treedot.toml`` or ``pyproject.toml``."""
 
 from __future__ import annotations
 
@@ -9,43 +9,40 @@ from typing import Any
 
 from treedot.errors import SourceError
 
+KINDS = {list: "a list of strings", str: "a string", Path: "a path", int: "an integer", float: "a number"}
+
 
 def apply_settings(options: argparse.Namespace, names: dict[str, type], folder: Path) -> None:
-    """Set the options of a command that were not given from the nearest file of settings above a folder.
+    """Fill in the options that were not given from the nearest settings file in a folder or above it.
 
-    ``[COMMAND]`` in ``treedot.toml``, or ``[tool.treedot.COMMAND]`` in ``pyproject.toml``: the first of both
-    that has it, in the folder or in one around it. Names are those of the options, as ``min-nodes``; a path
-    is relative to the file that it stands in.
+    The settings are the table ``[COMMAND]`` of ``treedot.toml``, or else ``[tool.treedot.COMMAND]`` of
+    ``pyproject.toml``. They are named like the options (``min-nodes``). Paths are relative to the file.
     """
-    for name, value in _found(options.command, folder.resolve()):
-        path, key = name
+    path, settings = _found(options.command, folder.resolve())
+    for key, value in settings.items():
         option = key.replace("-", "_")
         if option not in names:
-            raise SourceError(f"{path}: unknown setting {key!r}: use one of {', '.join(_keys(names))}")
+            known = ", ".join(sorted(name.replace("_", "-") for name in names))
+            raise SourceError(f"{path}: unknown setting {key!r}: use one of {known}")
         if not _is_a(value, names[option]):
-            wanted = {
-                list: "a list of texts",
-                str: "a text",
-                Path: "a path",
-                int: "an integer",
-                float: "a number",
-            }
-            raise SourceError(f"{path}: {key} must be {wanted[names[option]]}, not {_shown(value)}")
+            raise SourceError(f"{path}: {key} must be {KINDS[names[option]]}, not {_shown(value)}")
         if getattr(options, option) is None:
             setattr(options, option, str(path.parent / value) if names[option] is Path else value)
 
 
-def _found(command: str, folder: Path) -> list[tuple[tuple[Path, str], Any]]:
+def _found(command: str, folder: Path) -> tuple[Path, dict[str, Any]]:
+    """Return the nearest settings file in a folder or above it, and its settings of a command."""
     for place in (folder, *folder.parents):
         for name, tables in (("treedot.toml", (command,)), ("pyproject.toml", ("tool", "treedot", command))):
             path = place / name
             settings = _table(path, tables) if path.is_file() else None
             if settings is not None:
-                return [((path, key), value) for key, value in settings.items()]
-    return []
+                return path, settings
+    return folder, {}
 
 
 def _table(path: Path, names: tuple[str, ...]) -> dict[str, Any] | None:
+    """Return the table of a TOML file that nested names lead to; None if there is none."""
     try:
         found: Any = tomllib.loads(path.read_text(encoding="utf-8"))
     except RecursionError:
@@ -62,9 +59,10 @@ def _table(path: Path, names: tuple[str, ...]) -> dict[str, Any] | None:
 
 
 def _is_a(value: Any, kind: type) -> bool:
+    """Return whether a value of TOML is of a kind of setting."""
     if kind is list:
         return isinstance(value, list) and all(isinstance(item, str) for item in value)
-    if isinstance(value, bool) or (isinstance(value, int) and value.bit_length() > 63):  # no integer of TOML
+    if isinstance(value, bool) or (isinstance(value, int) and value.bit_length() > 63):  # TOML has 64 bits
         return False
     if kind is float:
         return isinstance(value, (int, float))
@@ -74,9 +72,5 @@ def _is_a(value: Any, kind: type) -> bool:
 def _shown(value: Any) -> str:
     try:
         return repr(value)
-    except ValueError:  # an integer with more digits than Python likes to write
+    except ValueError:  # Python does not write integers of thousands of digits
         return "one of thousands of digits"
-
-
-def _keys(names: dict[str, type]) -> list[str]:
-    return sorted(name.replace("_", "-") for name in names)

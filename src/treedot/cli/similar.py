@@ -1,4 +1,4 @@
-"""The command ``treedot similar``: how similar two pieces of code or trees are."""
+"""The command ``treedot similar``: measure the similarity of two pieces of code or trees."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from treedot.cli.units import Reading, place_of, read_query
 from treedot.errors import ParameterError
 from treedot.languages import language_of
 
-EXPLAINED = 12  # productions of each kind that are listed
+EXPLAINED = 12  # listed productions in both, in A and in B
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -20,20 +20,20 @@ def add_options(command: argparse.ArgumentParser) -> None:
     for name in ("a", "b"):
         command.add_argument(name, metavar=name.upper(), help=QUERY_HELP)
     command.add_argument(
-        "--explain", action="store_true", help="also list the productions of both, and of only one"
+        "--explain", action="store_true", help="also list the productions in both, in A only and in B only"
     )
     add_unpacking(command)
     add_no_cache(command)
-    add_language(command, "of what is not a file (default: that of the other one, or python)")
+    add_language(command, "language of code that is not in a file", "that of the other side, or python")
     add_text_or_json(command)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Measure how similar two pieces of code or trees are.
+    """Measure the similarity of two pieces of code or trees.
 
-    Print how similar two files, units, pieces of code or trees are: the share of the productions of either
-    that occur in both, the cosine of their rows, how far names and literals agree, and the edit distance
-    where the trees are small.
+    Print the similarity of two files, functions, pieces of code or trees (the productions in both, as a share
+    of those in either), the cosine of their rows of fragments, the same share of names and literals, and the
+    edit distance unless the trees are large.
 
     Example: treedot similar src/a.py:read src/b.py:load --explain
     """
@@ -43,26 +43,28 @@ def run(options: argparse.Namespace) -> None:
     a, b = (read_query(text, Reading(), language, one=True, blurred=True) for text in texts)
     for text, forest in zip(texts, (a, b), strict=True):
         if len(forest) != 1:
-            raise ParameterError(f"{text} holds {len(forest)} trees: give one, or use treedot search")
+            raise ParameterError(f"{text} has {len(forest)} trees: give one tree, or use treedot search")
     found = td.compare(a, b)
     if options.format == "json":
         facts = found._asdict() | {"a": place_of(a, 0), "b": place_of(b, 0)}
         print(json.dumps(facts, indent=2))
         return
     print(f"A: {place_of(a, 0)}, {a.n_nodes} nodes\nB: {place_of(b, 0)}, {b.n_nodes} nodes\n")
-    print(f"similarity     {found.similarity:.3f}  of all productions in either, this share occurs in both")
+    print(f"similarity     {found.similarity:.3f}  productions in both, as a share of those in either")
     print(f"cosine         {found.cosine:.3f}  of their rows of fragments")
     if found.agreement is not None:
-        print(f"agreement      {found.agreement:.3f}  of all names and literals in either, the share in both")
-    edits = "too large to tell" if found.edits is None else f"{found.edits:,}"
-    print(f"edit distance  {edits}  nodes to insert, delete or label anew")
+        print(f"agreement      {found.agreement:.3f}  the same share of names and literals")
+    edits = "not computed" if found.edits is None else f"{found.edits:,}"
+    why = "the trees are too large" if found.edits is None else "nodes to insert, delete or relabel"
+    print(f"edit distance  {edits}  {why}")
     if options.explain:
         _explain("in both", found.shared)
-        _explain("in A alone", found.only_a)
-        _explain("in B alone", found.only_b)
+        _explain("in A only", found.only_a)
+        _explain("in B only", found.only_b)
 
 
 def _explain(title: str, productions: dict[str, int]) -> None:
+    """Print the most frequent of some productions, given how often each occurs."""
     from treedot.clones.report.text import count_of
 
     print(f"\n{title}: {count_of(sum(productions.values()), 'production')}")

@@ -1,4 +1,4 @@
-"""The command ``treedot train``: learn to classify trees."""
+"""The command ``treedot train``: train a model that classifies trees."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from treedot.models.inputs.table import Columns
 
 COLUMNS = {
-    "tree": "a column that holds trees (default: the one of --column)",
+    "tree": "a column of trees (default: the one that --column names)",
     "number": "a column of numbers, which are standardised",
-    "text": "a column of texts, which become words and pairs of words",
+    "text": "a column of texts, which become bags of words and pairs of words",
 }
 
 
@@ -33,30 +33,32 @@ def add_options(command: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     add_training(command, SOURCE_HELP)
     command.add_argument(
-        "--group", metavar="COLUMN", help="trees with the same value there are never on both sides of a fold"
+        "--group",
+        metavar="COLUMN",
+        help="column of groups: cross-validation never separates trees of the same group",
     )
     command.add_argument(
         "--weight",
         metavar="COLUMN",
-        help="the column that says how much each tree counts: 2 as two copies, 0 as if it were not there "
-        "(default: 1 for all)",
+        help="column of weights: a tree of weight 2 counts like two copies, of weight 0 not at all (default: "
+        "all 1)",
     )
     command.add_argument(
         "--checkpoint",
         metavar="FOLDER",
-        help="stream the trees, and keep there what is needed to resume; it is removed when the model is "
-        "written",
+        help="stream the trees, and keep in this folder the state from which an interrupted training "
+        "resumes; it is removed when the model is written",
     )
     command.add_argument(
         "--passes",
         type=int,
         metavar="N",
-        help="the most passes over the trees (default: 1000; with --checkpoint 20)",
+        help="largest number of passes over the trees (default: 1000; with --checkpoint 20)",
     )
     columns = command.add_argument_group(
         "examples of several columns",
-        "Each can be given several times. The model knows its columns: predict, evaluate and explain take "
-        "tables that have them.",
+        "Each option may be given several times. The model stores the names of its columns: predict, "
+        "evaluate and explain expect tables with these columns.",
     )
     for kind, what in COLUMNS.items():
         columns.add_argument(f"--{kind}-column", action="append", metavar="COLUMN", help=what)
@@ -65,13 +67,12 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Learn to classify trees.
+    """Train a model that classifies trees.
 
-    Train a linear model on labelled trees, and write it to a folder. Of several --decay and --C, those with
-    the best accuracy in cross-validation are taken. With --checkpoint, trees are streamed: memory does not
-    grow with their number, several --decay and --C are compared on a random sample of 20,000 trees, and a
-    command that was stopped or killed resumes when it is given again. To train by many processes, use treedot
-    batch fit.
+    Train a linear model on trees with known classes, and write it to a folder. Cross-validation chooses the
+    best of several values of --decay and --C. With --checkpoint, trees are streamed: memory does not grow
+    with their number, cross-validation takes a random sample of 20,000 trees, and a command that was stopped
+    or killed resumes when you run it again. To train with many processes, use treedot batch fit.
 
     Example: treedot train questions.tsv --class label -o questions.model
     """
@@ -124,7 +125,7 @@ def _train_streamed(options: argparse.Namespace) -> None:
     with resumable(options) as folder, contextlib.ExitStack() as stack:
         for name in ("group", "weight"):
             if getattr(options, name) is not None:
-                raise ParameterError(f"--{name} wants all trees in memory: leave out --checkpoint")
+                raise ParameterError(f"--{name} needs all trees in memory: remove --checkpoint")
         check_apart(target, folder)
         with Progress() as progress:
             report = report_passes(progress)
@@ -151,18 +152,18 @@ def _settings(options: argparse.Namespace, n_features: int) -> dict[str, Any]:
 
 
 def _vectorizer_or_kernel(options: argparse.Namespace, n_features: int) -> dict[str, Any]:
-    """Return the vectorizer or kernel that the options describe; its λ is chosen later."""
+    """Return the vectorizer or kernel that the options describe; cross-validation sets its λ."""
     vectors = "sparse" if options.vectors is None and options.kernel is None else options.vectors
     chosen = argparse.Namespace(**vars(options) | {"vectors": vectors, "decay": None})
     check_options(chosen)
     if vectors is not None:
         return {"vectorizer": make_vectorizer(chosen, n_features=n_features)}
-    chosen.normalize = True  # C fits to kernels of 1 with themselves
+    chosen.normalize = True  # the values of C are meant for trees of norm 1
     return {"kernel": make_kernel(chosen)}
 
 
 def _digest(trees: td.Forest, labels: list[str], columns: Columns) -> str:
-    """Return a short name of the data that a model was trained on."""
+    """Return a digest of the data that a model is trained on."""
     import numpy as np
 
     content = hashlib.blake2b(digest_size=16)

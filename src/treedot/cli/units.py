@@ -1,4 +1,4 @@
-"""How ``index``, ``search``, ``similar`` and ``cluster`` read source code, pages and files of trees."""
+"""Read source code, pages and files of trees for ``index``, ``search``, ``similar`` and ``cluster``."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from treedot.readers.folders import OnSkip, Skipped
 
 PAGE = "page"  # the unit of HTML
 NO_UNITS = (
-    "folders are read as source code, or with --unit page as HTML (see also --language, --min-nodes); of XML "
-    "and JSON, name the files, or make one file of trees by treedot convert"
+    "in folders, only source code is read, or with --unit page only HTML (see also --language, --min-nodes); "
+    "for XML and JSON, name the files, or make one file of trees with treedot convert"
 )
 PLACE = re.compile(r"(?P<file>.+?)::?(?P<part>[\w.]+)")  # file:120 or file:Class.method
 
 
 class Reading(NamedTuple):
-    """How files become trees; what is compared is read alike."""
+    """Settings that say how files become trees, the same for an index and its queries."""
 
     unit: str = "function"
     identifiers: str = "blur"
@@ -39,16 +39,16 @@ class Reading(NamedTuple):
 
     @classmethod
     def asked(cls, options: argparse.Namespace) -> Reading:
-        """Return the one that options give."""
+        """Return the settings that the options of a command give."""
         min_nodes = checked_integer("--min-nodes", options.min_nodes or 1, at_least=1)
         return cls(unit=options.unit or "function", min_nodes=min_nodes, language=options.language)
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Reading:
-        """Return that of an index, whose file may say anything."""
+        """Return the settings stored in an index; raise SourceError if they are invalid."""
         known = {name: settings[name] for name in cls._fields if name in settings}
         if known.get("language") not in (None, *LANGUAGES):
-            raise SourceError(f"the index is damaged: there is no language {known['language']!r}")
+            raise SourceError(f"the index is damaged: unknown language {known['language']!r}")
         return cls(**known)
 
     def code(self, **changes: Any) -> td.readers.CodeSettings:
@@ -58,7 +58,7 @@ class Reading(NamedTuple):
 
 
 def is_code(path: str) -> bool:
-    """Tell whether a path is read as source code: a folder, or a file in a language that is known."""
+    """Return whether a path is read as source code: a folder, or a file in a known language."""
     return os.path.isdir(path) or language_of(path) is not None
 
 
@@ -73,8 +73,8 @@ def iter_units(
 ) -> Iterator[td.Forest]:
     """Yield the units of source files and folders, then the trees of other files, with a column ``file``.
 
-    With the unit ``page``, yield the pages of HTML files and folders.
-    ``only`` says which files of source code are read; ``columns`` are functions of their paths.
+    With the unit ``page``, yield the pages of HTML files and folders. ``only`` returns whether to read a
+    source file. Each of ``columns`` is a function that computes a column of that name from the path.
     """
     paths = list(paths)
     if reading.unit == PAGE:
@@ -105,10 +105,10 @@ def iter_units(
 
 
 def read_query(text: str, reading: Reading, language: str, *, one: bool = False, **changes: Any) -> td.Forest:
-    """Return the units that a text stands for.
+    """Return the units that the text of a query names or contains.
 
-    It is ``-``, standard input; a file; a unit of a file, ``file:line`` or ``file:name``; a tree in brackets;
-    or a piece of source code in a language. With ``one``, what has several units is one tree, the whole.
+    The text is ``-`` for standard input; a file; a unit of a file, ``file:line`` or ``file:name``; a tree in
+    brackets; or source code in ``language``. With ``one``, a file or text of several units becomes one tree.
     """
     if text == "-":
         return _snippet(_standard_input(), "<stdin>", reading, language, one, changes)
@@ -118,7 +118,7 @@ def read_query(text: str, reading: Reading, language: str, *, one: bool = False,
     if place is not None and os.path.exists(place["file"]):
         return _part(_file(place["file"], reading, False, changes), place["part"], place["file"])
     if "\n" not in text and Path(text).suffix and language_of(text):
-        raise SourceError(f"cannot open {text}: there is no such file")
+        raise SourceError(f"cannot open {text}: no such file")
     return _snippet(text, "<snippet>", reading, language, one, changes)
 
 
@@ -136,7 +136,7 @@ def _file(path: str, reading: Reading, one: bool, changes: dict[str, Any]) -> td
         if not len(found) and not one:
             found = td.Forest.concat(td.iter_code(path, settings=whole))
     if not len(found):
-        raise SourceError(f"{path}: there is no tree in it")
+        raise SourceError(f"{path}: no trees found")
     return found
 
 
@@ -148,7 +148,7 @@ def _snippet(
     if text.lstrip().startswith("<"):
         return td.read_trees(io.BytesIO(text.encode()), "html")
     if not text.strip():
-        raise SourceError(f"{name}: there is nothing in it")
+        raise SourceError(f"{name} is empty: give source code or a tree in brackets")
     found = td.readers.parse_code(
         text, language, file=name, settings=reading.code(**changes | {"min_nodes": 1})
     )
@@ -159,29 +159,29 @@ def _snippet(
 
 
 def _part(forest: td.Forest, part: str, file: str) -> td.Forest:
-    """Return the innermost unit around a line, or the first of a name."""
+    """Return the innermost unit around a line number, or the first unit of a name."""
     if "start" not in forest.columns:
-        raise ParameterError(f"{file} holds trees, not source code: its trees have no lines and names")
+        raise ParameterError(f"{file} is a file of trees, which have no lines or names: give the file only")
     places = zip(forest.columns["start"], forest.columns["end"], forest.columns["name"], strict=True)
     if part.isdecimal():
-        line = int(part[:18])  # more lines than any file has
+        line = int(part[:18])  # no file has a line number of more digits
         found = [(start - end, i) for i, (start, end, _) in enumerate(places) if start <= line <= end]
         found.sort(reverse=True)
     else:
         found = [(0, i) for i, (_, _, name) in enumerate(places) if name == part]
     if not found:
-        raise SourceError(f"{file}: there is no unit at {part}")
+        raise SourceError(f"{file}: no unit at {part}")
     return forest[[found[0][1]]]
 
 
-def main_language(values: Iterable[Any], default: str = "python") -> str:
-    """Return the language that most units are written in."""
+def main_language(values: Iterable[Any]) -> str:
+    """Return the language of most units, given their languages; Python if there are none."""
     counts = Counter(value for value in values if isinstance(value, str) and value in LANGUAGES)
-    return max(counts, key=lambda name: (counts[name], name)) if counts else default
+    return max(counts, key=lambda name: (counts[name], name), default="python")
 
 
 def place_of(forest: td.Forest, i: int) -> str:
-    """Return where a unit stands, ``file:start-end name``; a tree without a place is written out."""
+    """Return the place of a unit, ``file:start-end name``; for a tree without lines, its brackets."""
     return printable(_place(forest, i))
 
 
@@ -195,6 +195,6 @@ def _place(forest: td.Forest, i: int) -> str:
 
 
 def report_skipped(skipped: Skipped) -> None:
-    """Say on stderr what was left out."""
+    """Print to stderr how many files were left out and why, if any."""
     if skipped.counts:
         note(f"left out {skipped}")

@@ -1,4 +1,4 @@
-"""The choice of vectors or an exact kernel: its options, their checks, and the objects that they describe."""
+"""Options that choose vectors or an exact kernel; check them and make the vectorizer or kernel."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from treedot.vectors.sparse.fitted_rows import FittedRows
 
 VECTORS = ("sparse", "dense")
-STORED_KERNELS = ("subset", "subtree", "bounded", "partial", "route")  # models are kept with these
+STORED_KERNELS = ("subset", "subtree", "bounded", "partial", "route")  # a model can store these
 KERNELS = (*STORED_KERNELS, "smoothed")
 SPARSE, DENSE = "--vectors sparse", "--vectors dense"
 SUBSET, SUBTREE, BOUNDED = "--kernel subset", "--kernel subtree", "--kernel bounded"
 PARTIAL, SMOOTHED, ROUTE = "--kernel partial", "--kernel smoothed", "--kernel route"
 
-# The options that do not apply to everything, and what they apply to.
+# Options that do not apply to everything, each with the choices that it applies to.
 APPLY_TO = {
     "kernel": (SUBSET, SUBTREE, BOUNDED, PARTIAL, SMOOTHED, ROUTE),
     **dict.fromkeys(("convention", "leaves"), (SUBSET, SUBTREE)),
@@ -49,9 +49,9 @@ def add_encoding(command: argparse.ArgumentParser, *, parts: bool = False) -> No
     command.add_argument(
         "--kernel",
         choices=("partial", "smoothed"),
-        help="encode partial trees, in which nodes have any of their children, as dense vectors (partial), "
-        "also so that similar words match in part (smoothed) (default: fragments, in which nodes have all of "
-        "their children or none)",
+        help="make dense vectors of partial trees, in which a node has any of its children (partial), "
+        "optionally with partial matches of similar words (smoothed) (default: vectors of fragments, in "
+        "which a node has all of its children or none)",
     )
     _add_values(command, "yes", SPARSE)
     _add_partial(command)
@@ -63,17 +63,17 @@ def add_kernel(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--kernel",
         choices=KERNELS,
-        help="the exact kernel counts all shared fragments (subset), complete subtrees (subtree), "
-        "fragments within --budget (bounded), partial trees, in which nodes have any of their children "
-        "(partial), the same where similar words match in part (smoothed), or labels by the way that leads "
-        "to them (route) (default: subset)",
+        help="what the exact kernel counts: shared fragments (subset), complete subtrees (subtree), "
+        "fragments within --budget (bounded), partial trees, in which a node has any of its children "
+        "(partial), partial trees with partial matches of similar words (smoothed), or labels at the end of "
+        "equal routes (route) (default: subset)",
     )
     command.add_argument(
         "--vectors",
         choices=VECTORS,
-        help="estimate the kernel by dot products of vectors. sparse: the bounded kernel; sparse with "
-        "--rest, and dense: the subset kernel; dense with --kernel partial or smoothed: that one (default: "
-        "exact)",
+        help="estimate the kernel by dot products of vectors. sparse: the bounded kernel, or with --rest the "
+        "subset kernel; dense: the subset kernel, or the one of --kernel partial or smoothed (default: "
+        "compute the kernel exactly)",
     )
     _add_values(command, "no, unlike encode", f"{SPARSE} and {BOUNDED}")
     complete = command.add_argument_group("complete fragments (--kernel subset and subtree)")
@@ -91,13 +91,13 @@ def add_kernel(command: argparse.ArgumentParser) -> None:
         "--terminal-factor",
         type=float,
         metavar="X",
-        help="how much a pair of nodes counts of which one is a leaf (default: 1)",
+        help="factor for pairs of nodes of which at least one is a leaf (default: 1)",
     )
     partial.add_argument(
         "--threshold",
         type=float,
         metavar="X",
-        help="for --kernel smoothed: smaller similarities count as 0 (default: 0.01)",
+        help="for --kernel smoothed: similarities of words below X count as 0 (default: 0.01)",
     )
     partial.add_argument(
         "--start",
@@ -108,7 +108,7 @@ def add_kernel(command: argparse.ArgumentParser) -> None:
 
 
 def add_training_rows(command: argparse.ArgumentParser) -> None:
-    """Add the options that say how the trees of a model become rows, by vectors or by an exact kernel."""
+    """Add the options that choose the vectors or the exact kernel of a model."""
     command.add_argument(
         "--vectors",
         choices=VECTORS,
@@ -118,15 +118,15 @@ def add_training_rows(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--kernel",
         choices=STORED_KERNELS,
-        help="in place of vectors, train on an exact kernel, normalised, and keep the support vectors: for "
-        "some thousand trees; partial with --vectors dense: train on vectors of partial trees",
+        help="train on an exact kernel (normalised) instead of vectors, and store the support vectors: for a "
+        "few thousand trees. With --vectors dense, partial means vectors of partial trees",
     )
     _add_budget(command)
     _add_vectors(command, "2^30, so that hardly any fragments share one; with --checkpoint 2^22")
 
 
 def add_streamed_rows(command: argparse.ArgumentParser) -> None:
-    """Add the options of rows that are made anew whenever trees are visited."""
+    """Add the options of the sparse rows of ``treedot batch fit``."""
     group = command.add_argument_group("rows of fragments")
     _add_budget(group)
     _add_hashed_rows(group, "2^22", "sqrt")
@@ -138,13 +138,16 @@ def _add_budget(command: argparse._ActionsContainer, where: str = "") -> None:
         "--budget",
         type=int,
         metavar="B",
-        help=f"{where}the largest cost of a fragment that counts, where expanding one of m siblings costs m "
+        help=f"{where}largest cost of a fragment that counts; expanding one of m siblings costs m "
         "(default: 4)",
     )
 
 
 def _add_values(command: argparse.ArgumentParser, normalized: str, bounded: str) -> None:
-    """Add the options that say how much each fragment counts."""
+    """Add the options that say how much each fragment counts.
+
+    ``normalized`` is the default of --normalize; ``bounded`` names the choices that --budget applies to.
+    """
     group = command.add_argument_group("how fragments count")
     group.add_argument(
         "--decay",
@@ -157,7 +160,7 @@ def _add_values(command: argparse.ArgumentParser, normalized: str, bounded: str)
     group.add_argument(
         "--normalize",
         action=argparse.BooleanOptionalAction,
-        help=f"scale every tree to kernel 1 with itself (default: {normalized})",
+        help=f"scale trees so that the kernel of each with itself is 1 (default: {normalized})",
     )
 
 
@@ -167,25 +170,26 @@ def _add_partial(command: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         "--mu",
         type=float,
         metavar="μ",
-        help="from 0 to 1: what every node counts of a partial tree (default: 0.4)",
+        help="from 0 to 1: factor for every node of a partial tree (default: 0.4)",
     )
     group.add_argument(
         "--gaps",
         choices=parameters.GAPS,
-        help="every child that is left out between others costs λ (toolkit, as in SVM-LIGHT-TK and KeLP), or "
-        "every child from the first to the last (span, as in the published formula) (default: toolkit)",
+        help="what costs a factor λ: every child left out between two others (toolkit, as in SVM-LIGHT-TK "
+        "and KeLP), or every child from first to last (span, the published formula) (default: toolkit)",
     )
     group.add_argument(
         "--max-length",
         type=int,
         metavar="N",
-        help="the longest sequence of children that counts (default: any; in SVM-LIGHT-TK 5)",
+        help="longest sequence of children that counts (default: no limit; SVM-LIGHT-TK: 5)",
     )
     group.add_argument(
         "--word-vectors",
         metavar="FILE",
-        help="for --kernel smoothed: a text file with a word and its numbers in every line. Labels such as "
-        "dog::n and cat::n, of the same part of speech, are as similar as the cosine of their vectors",
+        help="for --kernel smoothed: a text file with a word and the numbers of its vector on every line. "
+        "The similarity of labels of the same part of speech, such as dog::n and cat::n, is the cosine of "
+        "their vectors",
     )
     return group
 
@@ -205,18 +209,18 @@ def _add_vectors(
         "columns (default: leave them out)",
     )
     sparse.add_argument(
-        "--rest-size", type=_integer, metavar="N", help="columns of --rest dense (default: 6144)"
+        "--rest-size", type=_integer, metavar="N", help="number of columns of --rest dense (default: 6144)"
     )
     dense = command.add_argument_group("dense vectors (--vectors dense)")
-    dense.add_argument("-d", "--n-components", type=int, metavar="D", help="dimensions (default: 8192)")
+    dense.add_argument("-d", "--n-components", type=int, metavar="D", help="dimension (default: 8192)")
     dense.add_argument(
         "--composition",
         choices=parameters.COMPOSITIONS,
-        help="how vectors of nodes are composed (default: mixed); the paper's product and convolution report "
-        "hundreds of false duplicates among HTML pages and code",
+        help="how the vectors of nodes are composed. With the paper's product and convolution, hundreds of "
+        "different HTML pages or functions look like duplicates (default: mixed)",
     )
     if device:
-        dense.add_argument("--device", metavar="NAME", help="cuda to make them on a GPU (default: cpu)")
+        dense.add_argument("--device", metavar="NAME", help="cuda computes them on a GPU (default: cpu)")
     _add_seed_and_type(command.add_argument_group("all vectors (--vectors)"))
 
 
@@ -226,13 +230,13 @@ def _add_hashed_rows(group: argparse._ActionsContainer, width: str, damping: str
         "--n-features",
         type=_integer,
         metavar="N",
-        help=f"columns that fragments are hashed into, a power of two, such as 2^24 (default: {width})",
+        help=f"number of columns that fragments are hashed into, such as 2^24 (default: {width})",
     )
     group.add_argument(
         "--damping",
         choices=parameters.DAMPINGS,
-        help="how a fragment that occurs several times in a tree counts: as often as it occurs (linear), the "
-        f"square root of that, or ln(1 + count) (default: {damping})",
+        help="how the number of occurrences of a fragment in a tree counts: as it is (linear), as its square "
+        f"root (sqrt), or as ln(1 + number) (log1p) (default: {damping})",
     )
 
 
@@ -241,13 +245,13 @@ def _add_seed_and_type(group: argparse._ActionsContainer) -> None:
         "--seed",
         type=int,
         metavar="N",
-        help="of all random signs and vectors: only vectors with the same seed can be compared (default: 0)",
+        help="random seed; only vectors with the same seed can be compared (default: 0)",
     )
     group.add_argument("--dtype", choices=parameters.DTYPES, help="type of the vectors (default: float32)")
 
 
 def _integer(text: str) -> int:
-    """Read an integer, also one written as a power: 2^30 or 2**30."""
+    """Parse an integer, or a power such as 2^30 or 2**30."""
     power = re.fullmatch(r"(\d{1,4})(?:\^|\*\*)(\d{1,2})", text.strip())
     try:
         return int(power[1]) ** int(power[2]) if power else int(text)
@@ -256,37 +260,37 @@ def _integer(text: str) -> int:
 
 
 def check_options(options: argparse.Namespace) -> None:
-    """Raise where an option is given that has no effect on what is computed."""
+    """Raise ParameterError if an option is given that has no effect with the chosen vectors or kernel."""
     if options.vectors is None:
         chosen = kernel = f"--kernel {options.kernel or 'subset'}"
     else:
         chosen, kernel = f"--vectors {options.vectors}", f"--kernel {options.kernel}"
     if kernel == SMOOTHED and options.word_vectors is None:
-        raise ParameterError("--kernel smoothed needs the vectors of words: give --word-vectors FILE")
+        raise ParameterError("--kernel smoothed needs word vectors: give --word-vectors FILE")
     partial = chosen == DENSE and kernel in (PARTIAL, SMOOTHED)
     if partial and kernel == SMOOTHED and getattr(options, "threshold", None) is not None:
         raise ParameterError(
-            "--threshold is for the exact kernel: no cosine can be left out of dot products, however small"
+            "--threshold has no effect with --vectors: dot products include all similarities; remove it"
         )
     if partial and getattr(options, "terminal_factor", None) not in (None, 1.0):
         raise ParameterError(
-            "--terminal-factor is for the exact kernel: with a factor other than 1 its matrices may have "
-            "negative eigenvalues, which those of dot products have not"
+            "--terminal-factor has no effect with --vectors: with a factor other than 1 the kernel may not "
+            "be positive definite, so no vectors have it as their dot product; remove one of the two"
         )
     for name, ways in APPLY_TO.items():
         if getattr(options, name, None) is None or chosen in ways or (partial and kernel in ways):
             continue
         option = "--" + name.replace("_", "-")
         if name == "kernel" and kernel in (PARTIAL, SMOOTHED):
-            raise ParameterError("partial trees have dense vectors only: use --vectors dense")
+            raise ParameterError("partial trees only have dense vectors: use --vectors dense")
         if name == "kernel":
             raise ParameterError(
-                "--kernel is for exact kernels, --vectors for dot products: leave out one of them"
+                "--kernel chooses an exact kernel, --vectors dot products: remove one of the two"
             )
         offered = " or ".join(way for way in ways if _is_offered(options.parser, way))
-        raise ParameterError(f"{option} has no effect with {chosen}: leave it out, or choose {offered}")
+        raise ParameterError(f"{option} has no effect with {chosen}: remove it, or choose {offered}")
     if options.rest_size is not None and options.rest != "dense":
-        raise ParameterError("--rest-size has no effect without --rest dense")
+        raise ParameterError("--rest-size has no effect without --rest dense: remove it, or add --rest dense")
 
 
 def _is_offered(parser: argparse.ArgumentParser, way: str) -> bool:
@@ -297,14 +301,14 @@ def _is_offered(parser: argparse.ArgumentParser, way: str) -> bool:
 
 
 def make_vectorizer(options: argparse.Namespace, **defaults: Any) -> Any:
-    """Return the scikit-learn vectorizer that the options describe, with defaults for those not given."""
+    """Return the scikit-learn vectorizer that the options describe; ``defaults`` fill in for options."""
     _check_rows(options)
     kind = td.FragmentVectorizer if options.vectors == "sparse" else td.DistributedTreeVectorizer
     return _with_options(kind(), options, defaults)
 
 
 def make_encoding(options: argparse.Namespace, **defaults: Any) -> FittedRows | DenseEncoding:
-    """Return what makes the same vectors as ``make_vectorizer``, without scikit-learn."""
+    """Return an encoding of the same vectors as ``make_vectorizer``, without importing scikit-learn."""
     _check_rows(options)
     if options.vectors == "sparse":
         from treedot.vectors.sparse.fitted_rows import FittedRows
@@ -324,9 +328,9 @@ def make_encoding(options: argparse.Namespace, **defaults: Any) -> FittedRows | 
 
 
 def make_kernel_encoding(options: argparse.Namespace) -> FittedRows | DenseEncoding:
-    """Return what makes vectors whose dot products are kernels, unless the options say otherwise.
+    """Return an encoding whose dot products are kernels, unless the options say otherwise.
 
-    Rows are as wide as possible, a fragment counts as often as it occurs, and nothing is normalised.
+    By default rows are as wide as possible, counts are not damped, and vectors are not normalised.
     """
     from treedot.vectors.spec import MAX_FEATURES
 
@@ -334,7 +338,7 @@ def make_kernel_encoding(options: argparse.Namespace) -> FittedRows | DenseEncod
 
 
 def _check_rows(options: argparse.Namespace) -> None:
-    """Raise ParameterError for a wrong width or budget of rows."""
+    """Raise ParameterError if the width or the budget of rows is invalid."""
     from treedot.vectors.spec import MAX_FEATURES
 
     width = options.n_features
@@ -369,7 +373,7 @@ def make_kernel(options: argparse.Namespace) -> Any:
 
 
 def _with_options(made: Any, options: argparse.Namespace, defaults: dict[str, Any]) -> Any:
-    """Set those parameters of a vectorizer or kernel that the options or the defaults give."""
+    """Set the parameters of a vectorizer or kernel that the options or the defaults give; return it."""
     names = made.get_params()
     given = {name: getattr(options, OTHER_NAMES.get(name, name), None) for name in names}
     chosen = {name: defaults.get(name) if value is None else value for name, value in given.items()}

@@ -1,4 +1,4 @@
-"""Errors of the library in the words of the command line: options instead of parameters."""
+"""Rewrite error messages of the library for the command line: options instead of parameters."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import argparse
 import re
 
 VECTORIZERS = {"FragmentVectorizer": "--vectors sparse", "DistributedTreeVectorizer": "--vectors dense"}
-OTHER_NAMES = {"n_jobs": "jobs", "random_state": "seed", "similarity": "word_vectors"}  # of parameters
+OTHER_NAMES = {"n_jobs": "jobs", "random_state": "seed", "similarity": "word_vectors"}  # parameter: option
 VALUE = r"'[^']*'|…|[\w.+*-]*\w"
-NO_PATH = r"(?<![\w./\\=-])"  # before a name
+NO_PATH = r"(?<![\w./\\=-])"  # what follows is not inside a path
 
 
 def in_options(text: str, command: argparse.ArgumentParser) -> str:
-    """Return an error message with the options of a command for the parameters of Python that it names.
+    """Replace the Python parameters in an error message by the options of a command.
 
-    ``name=value`` becomes ``--name value``, and ``rest_size`` becomes ``--rest-size``, where the command has
-    the option and it takes the value. Names of one word without a value are left, since they may be words of
-    the sentence; so are names that are part of a path.
+    ``name=value`` becomes ``--name value``, and ``rest_size`` becomes ``--rest-size``, if the command has
+    the option and it takes the value. A name of one word without a value may be a word of the sentence: it is
+    replaced only in "name must …" at the beginning. Names that are part of a path stay.
 
     Parameters
     ----------
@@ -44,7 +44,8 @@ def in_options(text: str, command: argparse.ArgumentParser) -> str:
         return f"{first} {value}" if action.choices is None or value in action.choices else match[0]
 
     def without_value(match: re.Match[str]) -> str:
-        return _long_names(options[match[0]])[0] if "_" in match[0] else match[0]
+        is_first = match.start() == 0 and re.match(r" (\(.\) )?must ", text[match.end() :])
+        return _long_names(options[match[0]])[0] if "_" in match[0] or is_first else match[0]
 
     text = re.sub(rf"{NO_PATH}(?P<name>{names})=(?P<value>{VALUE})(?![\w/\\])", with_value, text)
     text = re.sub(rf"{NO_PATH}(?:{names})(?![\w/\\=-])", without_value, text)

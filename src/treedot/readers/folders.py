@@ -1,4 +1,4 @@
-"""Find the files of folders, by the rules of ignore files, and count those that are left out."""
+"""Find the files of folders, apply ignore files, and count the files that are skipped."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _GENERATED = re.compile(
     rb"|\bgenerated\b[^\n]*(?:\n[^\n]*){0,3}\bdo not (?:edit|modify|change)\b"
 )
 
-OnSkip = Callable[[str, str], object]  # called with a path and the reason why it is left out
+OnSkip = Callable[[str, str], object]  # called with a path and the reason why it is skipped
 
 
 class Skipped:
-    """How many files were left out for each reason; an object to give as ``on_skip``.
+    """Count the files that are skipped, by reason; pass it as ``on_skip``.
 
     Parameters
     ----------
     also : callable, default=None
-        Called with the path and the reason of every file, after it is counted.
+        Called with the path and the reason for every file after it is counted.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Skipped:
         path : str
             The file.
         reason : str
-            Why it was left out.
+            Why it was skipped.
         """
         self.counts[reason] += 1
         if self._also is not None:
@@ -69,11 +69,11 @@ class Skipped:
 
 
 class TooLargeError(SourceError):
-    """A file is larger than it may be."""
+    """A file exceeds the size limit."""
 
     @classmethod
     def of(cls, path: str, max_bytes: int) -> TooLargeError:
-        """Return the error of a file."""
+        """Return the error for a file larger than ``max_bytes``."""
         return cls(
             f"{path}: larger than {max_bytes:,} bytes, the limit for a source file: split it, or raise the "
             "limit in Python with read_code(max_bytes=…)"
@@ -81,20 +81,20 @@ class TooLargeError(SourceError):
 
 
 class FoundFile(NamedTuple):
-    """A file to read; ``named`` where it was asked for by name, so that it is not left out for its looks."""
+    """A file to read; a ``named`` one was given by the user and is never skipped as binary or generated."""
 
     path: str
     named: bool
 
 
 class _Rules(NamedTuple):
-    """The rules that hold in a folder: ``path`` is the folder's, from the highest one that has any."""
+    """The ignore rules of a folder and those above it; ``path`` is relative to the topmost of these."""
 
     path: bytes
     levels: tuple[tuple[int, IgnoreRules], ...]  # lengths of the paths of folders, and their rules
 
     def inside(self, folder: str, name: str, on_skip: OnSkip) -> _Rules:
-        """Return the rules of a folder inside, whose own count most."""
+        """Return the rules of the subfolder ``name``; its own ignore files take precedence."""
         path = self.path + os.fsencode(name) + b"/" if name else self.path
         own = _ignore_rules(folder, on_skip)
         return _Rules(path, (*self.levels, (len(path), own)) if own.rules else self.levels)
@@ -114,13 +114,12 @@ def walk(
     on_skip: OnSkip | None = None,
     exclude: Iterable[str] = (),
 ) -> Iterator[FoundFile]:
-    """Yield the files of some paths, each once, in an order that depends on their names alone.
+    """Yield the files of the given files and folders, each once, in an order that depends only on names.
 
-    A file that is named is always yielded. Of a folder, all files come that are ``wanted`` by their name,
-    also those of its folders, but for those that the ``.gitignore`` and ``.treedotignore`` files in it and
-    above it (up to the folder that has a ``.git``) leave out, names that begin with a dot, and symbolic
-    links; and those that the patterns in ``exclude`` leave out, as an ignore file of that folder would.
-    Paths come with "/" between folders. An ignore file of more than 128 KiB is left out itself.
+    A file in ``paths`` is always yielded. In a folder, every file whose name is ``wanted`` is yielded,
+    recursively, except symbolic links, names that begin with a dot, and files excluded by the patterns in
+    ``exclude`` or by ``.gitignore`` and ``.treedotignore`` files in the folder and above it, up to the folder
+    that holds ``.git``. Paths use "/". An ignore file larger than 128 KiB is skipped.
     """
     skip = on_skip or Skipped()
     given = sorted({os.path.normpath(os.fspath(path)) for path in paths}, key=lambda path: path.split(os.sep))
@@ -134,7 +133,7 @@ def walk(
         elif os.path.exists(path):
             found = [FoundFile(path.replace(os.sep, "/"), named=True)]
         else:
-            raise SourceError(f"cannot open {path}: there is no such file or folder")
+            raise SourceError(f"cannot open {path}: no such file or folder")
         if len(given) == 1:
             yield from found
             continue
@@ -180,7 +179,7 @@ def _walk_folder(
 
 
 def _rules_of(top: str, on_skip: OnSkip) -> _Rules:
-    """Return the rules that hold in a folder: its own, and those above it up to one with a ``.git``."""
+    """Return the rules of a folder: its own, and those above it up to the folder that holds ``.git``."""
     chain = [os.path.abspath(top)]
     while not os.path.exists(os.path.join(chain[-1], ".git")):
         parent = os.path.dirname(chain[-1])
@@ -221,7 +220,7 @@ def _is_text(name: str) -> bool:
 
 
 def read_file(file: FoundFile, max_bytes: int) -> bytes:
-    """Return what a file holds; raise a ``SourceError`` where it cannot be read or is too large."""
+    """Return the content of a file; raise SourceError if it cannot be read or is too large."""
     try:
         with open(file.path, "rb") as stream:
             content = stream.read(max_bytes + 1)
@@ -233,15 +232,15 @@ def read_file(file: FoundFile, max_bytes: int) -> bytes:
 
 
 def looks_binary(content: bytes) -> bool:
-    """Tell whether a file holds no text: a NUL byte near its beginning says so, as for git."""
+    """Return whether a file is binary: like git, look for a NUL byte near the beginning."""
     return b"\0" in content[:HEAD_BYTES]
 
 
 def looks_minified(content: bytes) -> bool:
-    """Tell whether a file has too few line breaks to be written by hand."""
+    """Return whether the lines of a file are too long on average to be written by hand."""
     return len(content) >= MINIFIED_SIZE and len(content) > MINIFIED_LINE * (content.count(b"\n") + 1)
 
 
 def looks_generated(content: bytes) -> bool:
-    """Tell whether a file says of itself, near its beginning, that a program wrote it."""
+    """Return whether a comment near the beginning of a file says that it is generated."""
     return _GENERATED.search(content[:1024]) is not None

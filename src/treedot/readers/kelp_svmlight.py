@@ -147,22 +147,22 @@ def read_svmlight(
 ) -> Forest:
     r"""Read the examples of SVM-LIGHT-TK files into one Forest.
 
-    A line is ``class |BT| tree |BT| tree |ET| 1:0.5 2:1 |BV| 1:3 |EV| # comment``. The columns are ``class``,
-    the class; ``tree``, ``tree2`` and so on, in brackets, but for the one that the trees of the Forest are
-    from; ``vector``, ``vector2`` and so on, as they are written; and ``comment``.
+    A line is ``class |BT| tree |BT| tree |ET| 1:0.5 2:1 |BV| 1:3 |EV| # comment``. The Forest holds one tree
+    per line. The columns are ``class``; the other trees, ``tree``, ``tree2`` and so on, as bracket text; the
+    vectors, ``vector``, ``vector2`` and so on, as text; and ``comment``.
 
     Parameters
     ----------
     paths : path or iterable of paths
-        Files, whatever their suffix, and folders; of a folder, all files ``.svmlight``.
+        Files with any suffix, and folders. In a folder, all ``.svmlight`` files are read.
     column : str, default=None
-        Which tree of an example: ``"tree"``, the first (by default), ``"tree2"``, ….
+        Which tree of an example to read: ``"tree"``, the first (the default), ``"tree2"``, ….
     vectors : {"text", "columns"}, default="text"
-        What becomes of vectors: texts as above, or columns of numbers, ``vector:1``, ``vector:2``, …, one for
-        every feature, 0 where a vector has none.
+        How to represent vectors: as text, or as one column of numbers per feature, ``vector:1``,
+        ``vector:2``, …; missing features are 0.
     on_bad : callable, default=None
-        Called with the error of every example that is left out. By default the first of a file that is
-        named is raised, and those in a folder are left out.
+        Called with the error of every example that is skipped. By default, errors in a file given by name
+        are raised, and bad examples of files found in a folder are skipped.
     on_skip : callable, default=None
         See ``read_html``.
 
@@ -195,25 +195,25 @@ def read_kelp(
     r"""Read the examples of KeLP files into one Forest.
 
     A line is ``class |BT:name| tree |ET| |BV:name| a:1 b:0.5 |EV| |BS:name| text |ES|``, with any number of
-    classes and representations. The columns are ``class``, all of them with blanks between them, and the
-    representations by their names, or by their numbers from 0 on, as they are written; one that is named
-    ``class`` becomes ``class2``. Those of a pair of examples, ``|<| … |,| … |>|``, have ``left.`` and
-    ``right.`` before their names.
+    classes and representations. The column ``class`` holds all classes, separated by blanks. Each
+    representation is a column of text under its name, or under its number, from 0, if it has no name; one
+    named ``class`` becomes ``class2``. For a pair of examples, ``|<| … |,| … |>|``, the column names begin
+    with ``left.`` and ``right.``.
 
     Parameters
     ----------
     paths : path or iterable of paths
-        Files, whatever their suffix, and folders; of a folder, all files ``.klp``.
+        Files with any suffix, and folders. In a folder, all ``.klp`` files are read.
     column : str, default=None
-        The name of the representation that the trees of the Forest are from; by default the first tree.
+        The name of the representation to read as trees; by default the first tree.
     types : {"keep", "drop"}, default="keep"
-        What becomes of the types of nodes: ``LEX##tree::n`` as it is, or ``tree::n``. Their partial tree
-        kernels do not look at the types, their other kernels do.
+        Whether to keep the type of a node, ``LEX##tree::n``, or to drop it, ``tree::n``. KeLP's partial tree
+        kernels ignore the types, its other kernels do not.
     vectors : {"text", "columns"}, default="text"
-        What becomes of vectors: texts as above, or columns of numbers, ``name:a``, ``name:b``, …, one for
-        every feature, 0 where a vector has none.
+        How to represent vectors: as text, or as one column of numbers per feature, ``name:a``, ``name:b``,
+        …; missing features are 0.
     on_bad : callable, default=None
-        Called with the error of every example that is left out, as in ``read_svmlight``.
+        Called with the error of every example that is skipped, as in ``read_svmlight``.
     on_skip : callable, default=None
         See ``read_html``.
 

@@ -41,7 +41,7 @@ class _How(NamedTuple):
     batch_size: int
     on_bad: OnBad
     n_jobs: int = 1  # threads
-    may_be_empty: bool = False  # or a file without trees is an error
+    may_be_empty: bool = False  # if not, a file without trees is an error
     unpack_large: bool = False
 
 
@@ -60,35 +60,36 @@ def read_trees(
     Parameters
     ----------
     source : path, open file, "-", Forest, or iterable
-        A file (also ``.gz``, ``.xz``, ``.zst``); ``"-"`` is standard input. A folder stands for the source
-        code in it. In an iterable, each item is a tree: bracket text, a ``Tree``, nested lists ``[label,
-        child, …]``, an ``nltk.Tree`` or anything like it; or a ``pathlib.Path``, which stands for all the
-        trees of that file. Frames, arrays and tables in memory (pandas, NumPy, pyarrow) are such iterables
+        A file (also ``.gz``, ``.xz``, ``.zst``); ``"-"`` is standard input. A folder is read as source
+        code. Each item of an iterable is one tree: bracket text, a ``Tree``, nested lists ``[label,
+        child, …]``, an ``nltk.Tree`` or a similar object. If the items are ``pathlib.Path`` objects, the
+        trees of all these files are read. Tables and arrays in memory (pandas, NumPy, pyarrow) are accepted
         if they have one column.
     format : str, default=None
         ``"brackets"``, ``"tsv"``, ``"csv"``, ``"jsonl"``, ``"parquet"``, ``"arrow"``, ``"html"``,
         ``"xml"``, ``"json"``, ``"conllu"``, ``"newick"``, ``"dot-bracket"``, ``"svmlight"``, ``"kelp"`` or a
-        programming language, such as ``"python"``; by default it follows from the file's suffix, and is
-        ``"brackets"`` where that says nothing. Source code is read as ``read_code`` does by default, and
-        other files as the functions do that are named after their formats; JSON lines are a table, unless
-        the format is ``"json"``.
+        programming language, such as ``"python"``. By default the file's suffix determines the format, and
+        unknown suffixes are read as ``"brackets"``. Each format is read with the default settings of its own
+        function, such as ``read_code`` or ``read_html``. JSON lines are a table unless the format is
+        ``"json"``.
     column : str, default=None
-        The column of a table that holds the trees; by default ``"tree"``. The others are kept in
+        The column of a table that holds the trees; by default ``"tree"``. The other columns are kept in
         ``Forest.columns``.
     unit : str, default=None
-        What a tree is. Of XML and JSON, ``"document"`` (by default), or ``"record"``: each element below the
-        root, each item of an array at the top. Of CoNLL-U, ``"grct"`` (by default), ``"lct"`` or ``"loct"``,
-        see ``read_conllu``.
+        What becomes one tree. XML and JSON: ``"document"`` (the default) or ``"record"``, each element below
+        the root or each item of a top-level array. CoNLL-U: ``"grct"`` (the default), ``"lct"`` or
+        ``"loct"``, see ``read_conllu``. Source code: ``"function"`` (the default), ``"class"`` or ``"file"``.
     on_bad : callable, default=None
-        Called with the error of every tree that cannot be read, which is then left out. By default
-        the first such error is raised.
+        Called with the error of every tree that cannot be read; the tree is skipped. By default the first
+        such error is raised.
     n_jobs : int, default=None
-        How many threads read a file of brackets; -1 for as many as there are cores. The forest is the same
-        for any number, and so are errors. From the first tree on that cannot be read, one thread reads on
-        alone; so it does in all other formats.
+        The number of threads that read a file of brackets; -1 uses all cores. The forest and the errors do
+        not depend on it. After the first tree that cannot be read, one thread reads the rest. Other formats
+        are always read by one thread.
     unpack_large : bool, default=False
-        Whether to read a compressed file (also Parquet and Arrow) that unpacks to more than 200 times its
-        size and to more than 64 MiB, as files do that are made to fill a memory.
+        Whether to read a compressed file (also Parquet and Arrow) that unpacks to more than 64 MiB and to
+        more than 200 times its size. By default such a file is an error, since it may be made to exhaust
+        memory.
 
     Returns
     -------
@@ -98,7 +99,7 @@ def read_trees(
     Raises
     ------
     SourceError
-        If the source cannot be read, or a file has no tree; ``TreeSyntaxError`` where brackets are wrong.
+        If the source cannot be read, or a file has no tree; ``TreeSyntaxError`` if brackets do not match.
 
     See Also
     --------
@@ -132,7 +133,7 @@ def read_tree(thing: Any) -> Forest:
     Parameters
     ----------
     thing : str, Tree, nested lists, or Forest
-        Bracket text, or anything that ``read_trees`` takes as one item; or a Forest of one tree.
+        Bracket text or anything else that ``read_trees`` accepts as an item, or a Forest of one tree.
 
     Returns
     -------
@@ -142,7 +143,7 @@ def read_tree(thing: Any) -> Forest:
     Raises
     ------
     SourceError
-        If the thing is not a tree.
+        If ``thing`` is not a tree.
     """
     if isinstance(thing, Tree):
         return Forest.from_tree(thing)
@@ -172,8 +173,7 @@ def iter_trees(
 ) -> Iterator[Forest]:
     """Yield the trees of a source as Forests of at most ``batch_size`` trees, in constant memory.
 
-    A file without any tree is an error, but for source code without functions and documents without records;
-    an empty iterable is not.
+    A file without trees is an error, except for source code and documents. An empty iterable is not an error.
 
     Parameters
     ----------
@@ -186,16 +186,17 @@ def iter_trees(
     unit : str, default=None
         What a tree is, as in ``read_trees``.
     batch_size : int, default=2**10
-        The largest number of trees of a Forest.
+        The maximum number of trees per Forest.
     on_bad : callable, default=None
-        Called with the error of every tree that cannot be read, which is then left out. By default the first
+        Called with the error of every tree that cannot be read; the tree is skipped. By default the first
         such error is raised.
     on_read : callable, default=None
-        Called after each batch with the number of bytes of the file that have been read.
+        Called after each batch with the number of bytes read from the file so far.
     n_jobs : int, default=None
-        Threads that read a file of brackets; -1 for all cores. Several threads read some MB ahead.
+        The number of threads that read a file of brackets; -1 uses all cores. Several threads read a few MB
+        ahead.
     unpack_large : bool, default=False
-        Read a compressed file that unpacks to more than 200 times its size and to more than 64 MiB.
+        Whether to read a compressed file that unpacks to a suspicious size, as in ``read_trees``.
 
     Yields
     ------
@@ -223,11 +224,11 @@ def iter_trees(
         raise ParameterError(f"cannot read trees from {type(source).__name__}: these are vectors already")
     elif isinstance(source, Mapping) or hasattr(source, "columns"):
         raise ParameterError(
-            f"cannot read trees from {type(source).__name__}: give the trees alone, as in source['tree']"
+            f"cannot read trees from {type(source).__name__}: pass only the column of trees, source['tree']"
         )
     elif isinstance(source, (Tree, bytes)) or not isinstance(source, Iterable) or hasattr(source, "label"):
         raise ParameterError(
-            f"cannot read trees from {type(source).__name__}: give a path, an open file or a list of trees"
+            f"cannot read trees from {type(source).__name__}: pass a path, an open file or a list of trees"
         )
     else:
         yield from _from_items(source, how)
@@ -236,12 +237,12 @@ def iter_trees(
 def iter_file(
     path: str, format: str | None, column: str | None, unit: str | None, batch_size: int, on_bad: OnBad
 ) -> Iterator[Forest]:
-    """Yield the trees of a file as ``iter_trees`` does, except that there may be none."""
+    """Yield the trees of a file like ``iter_trees``, but accept a file without trees."""
     return _from_file(path, _How(format, column, unit, batch_size, on_bad, may_be_empty=True))
 
 
 def check_settings(format: str | None, unit: str | None) -> None:
-    """Raise where a format or a unit does not exist."""
+    """Raise ParameterError for an unknown format or unit."""
     if format is not None and format not in FORMATS:
         raise ParameterError(f"unknown format {format!r}: use one of {', '.join(FORMATS)}")
     if unit is not None:
@@ -249,21 +250,21 @@ def check_settings(format: str | None, unit: str | None) -> None:
 
 
 def check_file_settings(name: str, kind: str, column: str | None, unit: str | None) -> None:
-    """Raise where a column or a unit is set that files of a format do not have."""
+    """Raise ParameterError if the format ``kind`` has no columns, or not this unit."""
     if column is not None and kind in ("brackets", *DOCUMENTS, *TREEBANKS, *LANGUAGES):
         raise ParameterError(f"{name} is read as {kind}, which has no column {column!r}: set the format")
     if unit not in (None, *_units(kind)):
-        raise ParameterError(f"{name} is read as {kind}, which has no unit {unit!r}: leave it out")
+        raise ParameterError(f"{name} is read as {kind}, which has no unit {unit!r}: remove the unit")
 
 
 def is_known(name: str, format: str | None = None) -> bool:
-    """Tell whether the suffix of a file names a format, or the one that is given."""
+    """Return whether the suffix of a file names a known format, or the given one."""
     found = BY_SUFFIX.get(content_suffix(name))
     return found is not None and format in (None, found)
 
 
 def _one_column(source: Any) -> Any:
-    """Return the trees of a table or array in memory that has one column, and anything else as it is."""
+    """Return the only column of a one-column table or array in memory; return anything else unchanged."""
     shape = getattr(source, "shape", ())
     is_table = hasattr(source, "columns") or isinstance(source, np.ndarray)
     if is_table and isinstance(shape, tuple) and len(shape) == 2 and shape[1] == 1:
@@ -274,7 +275,7 @@ def _one_column(source: Any) -> Any:
 
 
 def are_vectors(source: Any) -> bool:
-    """Tell whether something is a matrix, dense or sparse, or the ``Vectors`` of a file."""
+    """Return whether an object is a dense or sparse matrix, or ``Vectors``."""
     matrix = getattr(source, "matrix", source)
     return getattr(getattr(matrix, "dtype", None), "kind", "O") in "biufc"
 
@@ -287,7 +288,7 @@ def _from_file(
         yield from _from_stream(standard_input(), "<stdin>", how.format or "brackets", how._replace(n_jobs=1))
         return
     if name.lstrip().startswith("(") and not os.path.exists(name):
-        raise ParameterError("a text is taken as a file name: for a tree in brackets give a list, [text]")
+        raise ParameterError("a string is read as a file name: to read bracket text, pass a list, [text]")
     if os.path.isdir(name):
         yield from _from_folder(name, how)
         return
@@ -301,7 +302,7 @@ def _from_file(
 
 
 def format_of(name: str) -> str:
-    """Return the format that the suffix of a file names, brackets where it says nothing."""
+    """Return the format that the suffix of a file names; brackets if the suffix is unknown."""
     return BY_SUFFIX.get(content_suffix(name), "brackets")
 
 
@@ -309,11 +310,11 @@ def _from_folder(name: str, how: _How) -> Iterator[Forest]:
     from treedot.readers import CodeSettings, iter_code
 
     if how.column is not None or how.format not in (None, *LANGUAGES):
-        raise ParameterError(f"{name} is a folder, which is read as source code: give the files in it")
+        raise ParameterError(f"{name} is a folder, and folders are read as source code: pass its files")
     forests = iter_code(name, settings=CodeSettings(how.unit or "function"), language=how.format)
     first = next(forests, None)
     if first is None:
-        raise SourceError(f"cannot read trees from {name}: there is no source code in this folder")
+        raise SourceError(f"cannot read trees from {name}: the folder has no source code")
     for forest in itertools.chain([first], forests):
         yield from in_batches(forest, how.batch_size)
 
@@ -332,13 +333,13 @@ def _from_stream(file: IO[bytes], name: str, kind: str, how: _How) -> Iterator[F
     elif kind in ("parquet", "arrow"):
         options["unpack_large"] = how.unpack_large
     forests = read_stream(TreeStream(file, name, how.batch_size, how.on_bad), kind, **options)
-    if how.may_be_empty or kind in (*LANGUAGES, *DOCUMENTS):  # which need not have functions, or records
+    if how.may_be_empty or kind in (*LANGUAGES, *DOCUMENTS):  # may have no functions or records
         return forests
     return _checked(forests, name)
 
 
 def _units(kind: str) -> tuple[str, ...]:
-    """Return what a tree can be in a format."""
+    """Return the units that a format can be cut into."""
     if kind in LANGUAGES:
         return CODE_UNITS
     if kind == "conllu":
@@ -356,7 +357,7 @@ def _from_items(items: Iterable[Any], how: _How) -> Iterator[Forest]:
             for k, path in enumerate(itertools.chain(batch, rest), number + 1):
                 if not isinstance(path, os.PathLike):
                     raise ParameterError(
-                        f"a list holds trees or paths of files, not both: item {k} is {type(path).__name__}"
+                        f"a list must hold only trees or only paths: item {k} is {type(path).__name__}"
                     )
                 yield from _from_file(path, how)
             return
@@ -365,7 +366,7 @@ def _from_items(items: Iterable[Any], how: _How) -> Iterator[Forest]:
 
 
 def _checked(forests: Iterator[Forest], name: str) -> Iterator[Forest]:
-    """Yield forests; raise where there is none."""
+    """Yield the forests of a file; raise SourceError if there are none."""
     first = next(forests, None)
     if first is None:
         raise SourceError(f"{name}: there is no tree in it")

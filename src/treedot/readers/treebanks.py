@@ -18,28 +18,27 @@ def read_conllu(
 ) -> Forest:
     r"""Read the sentences of CoNLL-U files as dependency trees, into one Forest.
 
-    A word is its lemma and the first letter of its part of speech, in lower case, such as ``tree::n``; its
-    form stands in for a lemma that is not given. Ranges (``1-2``) and empty nodes (``1.1``) are left out.
-    The columns are ``file``, ``start`` and ``end`` (lines), and ``sent_id`` and ``text`` as the comments
-    of a sentence give them.
+    A word's label is its lemma and the first letter of its part of speech, in lower case, such as
+    ``tree::n``; the form replaces a missing lemma. Ranges (``1-2``) and empty nodes (``1.1``) are skipped.
+    The columns are ``file``, ``start`` and ``end`` (lines), and ``sent_id`` and ``text`` from the comments.
 
     Parameters
     ----------
     paths : path or iterable of paths
-        Files and folders; of a folder, all files ``.conllu``, also of its folders, but for those that
-        ``.gitignore`` and ``.treedotignore`` files name.
+        Files and folders. In a folder, all ``.conllu`` files are read, recursively, except those excluded by
+        ``.gitignore`` and ``.treedotignore`` files.
     unit : {"grct", "lct", "loct"}, default="grct"
-        Which tree a sentence becomes. ``"grct"``, *grammatical relation centred tree*: every relation is a
-        node; its children are those of its dependents, and among them, in the place of the token, its part
-        of speech with the word below. ``"lct"``, *lexical centred tree*: every word is a node; behind the
-        words that depend on it, its part of speech and its relation are its last children. ``"loct"``,
-        *lexical only centred tree*: words alone.
+        The kind of tree. ``"grct"``, *grammatical relation centred tree*: every relation is a node. Its
+        children are the relations of its dependents and, at the position of the token, its part of speech
+        with the word below. ``"lct"``, *lexical centred tree*: every word is a node. Its children are its
+        dependents, then its part of speech and its relation. ``"loct"``, *lexical only centred tree*: only
+        words.
     pos : {"xpos", "upos"}, default="xpos"
-        Which part of speech; where a token has no XPOS, it is the UPOS.
+        Which part of speech to use; a token without XPOS gets its UPOS.
     on_bad : callable, default=None
-        Called with the error of every sentence that is left out: one without a root or with two, with a
-        head that is not there, or heads that lead in a circle. By default the first of a file that is named
-        is raised, and those in a folder are left out.
+        Called with the error of every sentence that is skipped: one without a root or with two, with a head
+        that does not exist, or with a cycle of heads. By default, errors in a file given by name are raised,
+        and bad sentences of files found in a folder are skipped.
     on_skip : callable, default=None
         See ``read_html``.
 
@@ -78,20 +77,20 @@ def read_newick(
 ) -> Forest:
     r"""Read the trees of Newick files into one Forest.
 
-    A file holds any number of trees, each of which ends with a semicolon. A node without a label has the
-    empty one. Labels may stand in single quotes, in which two stand for one; others are taken as they are
-    written, with their underscores. Comments in square brackets are left out. The columns are ``file``,
-    ``start`` and ``end`` (lines).
+    A file holds any number of trees, each ending with a semicolon. A node without a label gets the empty
+    label. A label may be in single quotes, where ``''`` is a quote; unquoted labels keep their underscores.
+    Comments in square brackets are skipped. The columns are ``file``, ``start`` and ``end`` (lines).
 
     Parameters
     ----------
     paths : path or iterable of paths
-        Files and folders; of a folder, all files ``.nwk`` and ``.newick``.
+        Files and folders. In a folder, all ``.nwk`` and ``.newick`` files are read.
     lengths : {"drop", "keep"}, default="drop"
-        What becomes of the lengths of branches: nothing, or a part of the label as it is written, ``A:0.1``.
+        Whether to drop branch lengths, or to keep them as part of the label, ``A:0.1``.
     on_bad : callable, default=None
-        Called with the error of every tree that is left out; reading goes on behind the next semicolon. By
-        default the first of a file that is named is raised, and those in a folder are left out.
+        Called with the error of every tree that is skipped; reading resumes after the next semicolon. By
+        default, errors in a file given by name are raised, and bad trees of files found in a folder are
+        skipped.
     on_skip : callable, default=None
         See ``read_html``.
 
@@ -117,20 +116,20 @@ def read_newick(
 def read_dot_bracket(paths: Paths, *, on_bad: OnError | None = None, on_skip: OnSkip | None = None) -> Forest:
     r"""Read secondary structures of RNA, in dot-bracket notation, into one Forest.
 
-    A structure is a line ``>name``, which may be missing, a line with the sequence and one with the
-    structure, behind which an energy may stand. A pair of bases is a node ``PGC``, whose children are what it
-    encloses, and an unpaired base is a leaf; all stand below a node ``ROOT``. Pairs that cross others
-    (pseudoknots), in other brackets or letters, are no tree and are refused. Lines that begin with ``#`` are
+    A record is an optional line ``>name``, a line with the sequence and a line with the structure, which an
+    energy may follow. A base pair is a node such as ``PGC``, whose children are the bases and pairs that it
+    encloses. An unpaired base is a leaf. The root is a node ``ROOT``. Crossing pairs (pseudoknots), written
+    with other brackets or letters, do not form a tree and are errors. Lines that begin with ``#`` are
     comments. The columns are ``file``, ``start`` and ``end`` (lines), ``name``, ``sequence`` and
     ``structure``.
 
     Parameters
     ----------
     paths : path or iterable of paths
-        Files and folders; of a folder, all files ``.dbn``.
+        Files and folders. In a folder, all ``.dbn`` files are read.
     on_bad : callable, default=None
-        Called with the error of every structure that is left out. By default the first of a file that is
-        named is raised, and those in a folder are left out.
+        Called with the error of every structure that is skipped. By default, errors in a file given by name
+        are raised, and bad structures of files found in a folder are skipped.
     on_skip : callable, default=None
         See ``read_html``.
 

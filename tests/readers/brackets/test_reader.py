@@ -397,14 +397,14 @@ def test_wrong_sources_are_refused(tmp_path):
         read_trees(tmp_path / "missing.mrg")
     with pytest.raises(SourceError, match=r"cannot (open|read)"):
         read_trees(tmp_path)  # a folder without source code
-    with pytest.raises(ParameterError, match="give a list"):
+    with pytest.raises(ParameterError, match="pass a list"):
         read_trees("(S a)")
-    with pytest.raises(ParameterError, match="give a path"):
+    with pytest.raises(ParameterError, match="pass a path"):
         read_trees(7)
-    with pytest.raises(ParameterError, match="give a path"):
+    with pytest.raises(ParameterError, match="pass a path"):
         read_trees(Tree("a"))
     (tmp_path / "one.mrg").write_text("(a b)")
-    with pytest.raises(ParameterError, match="not both"):
+    with pytest.raises(ParameterError, match="only trees or only paths: item 2 is str"):
         read_trees([tmp_path / "one.mrg", "(a b)"])
     with pytest.raises(ParameterError, match="unknown format"):
         read_trees(["(a b)"], "yaml")

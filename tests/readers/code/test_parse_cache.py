@@ -223,7 +223,7 @@ def test_the_folder_is_that_of_the_variable(tmp_path, monkeypatch):
 def test_commands_keep_what_they_parse_and_show_and_clear_it(source, tmp_path, parsed, monkeypatch, capsys):
     monkeypatch.setenv("TREEDOT_CACHE_DIR", str(tmp_path / "cache"))
     assert main(["cache"]) == 0
-    assert "there is none yet" in capsys.readouterr().out
+    assert "no cache yet" in capsys.readouterr().out
     assert main(["dups", str(source), "--no-cache"]) == 0
     assert not (tmp_path / "cache").exists()
     capsys.readouterr()

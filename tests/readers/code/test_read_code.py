@@ -232,10 +232,10 @@ def test_trees_are_read_from_source_files_and_folders(folder):
     assert same(read_trees(folder, "python"), read_code(folder, language="python"))
     assert [len(part) for part in iter_trees([folder], batch_size=1)] == [1, 1]
     for wrong in ({"format": "tsv"}, {"column": "tree"}):
-        with pytest.raises(ParameterError, match="is a folder, which is read as source code"):
+        with pytest.raises(ParameterError, match="is a folder, and folders are read as source code"):
             read_trees(folder, **wrong)
     (folder / "nothing").mkdir()
-    with pytest.raises(SourceError, match="there is no source code in this folder"):
+    with pytest.raises(SourceError, match="the folder has no source code"):
         read_trees(folder / "nothing")
     (folder / "large.py").write_bytes(b"#" * 2_000_001)
     with pytest.raises(SourceError, match="larger than"):

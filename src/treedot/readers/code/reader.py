@@ -42,54 +42,55 @@ def read_code(
     r"""Read the functions, classes or files of source code into one Forest.
 
     A node is labelled with its type in the language's grammar. Operators are leaves; punctuation, keywords,
-    comments and docstrings are left out. A function inside another is part of that one's tree, and a tree
-    of its own. What does not follow the grammar is a node ``ERROR``.
+    comments and docstrings are dropped. A nested function is part of the enclosing function's tree, and also
+    a tree of its own. A syntax error is a node ``ERROR``.
 
-    The columns are ``file``, ``start`` and ``end`` (the first and the last line, from 1 on), ``name``
-    (``Class.method``), ``language`` and ``errors``, the number of places that do not follow the grammar.
-    Under another version of a grammar, the same file may become other trees.
+    The columns are ``file``, ``start`` and ``end`` (the first and the last line, counted from 1), ``name``
+    (``Class.method``), ``language`` and ``errors``, the number of syntax errors. The trees of a file may
+    change with the version of the grammar.
 
     Parameters
     ----------
     paths : path or iterable of paths
-        Files and folders. Of a folder, all files are read that have the suffix of a language, also those in
-        its folders; but for those that ``.gitignore`` and ``.treedotignore`` files name, for symbolic links
-        and names that begin with a dot, and for files that are binary, minified or generated. None of
-        this concerns a file that is named. The order of the paths does not matter.
+        Files and folders. In a folder, all files with the suffix of a language are read, recursively, except
+        those excluded by ``.gitignore`` and ``.treedotignore`` files, symbolic links, names that begin with a
+        dot, and binary, minified or generated files. A file given by name is always read. The order of the
+        paths does not matter.
     unit : {"function", "class", "file"}, default="function"
-        What a tree is.
+        What becomes one tree.
     language : str, default=None
         Read only this language: ``"python"``, ``"javascript"``, ``"typescript"``, ``"tsx"``, ``"java"``,
-        ``"c"``, ``"cpp"``, ``"go"``, ``"rust"``, ``"csharp"`` or ``"ruby"``. A file that is named is read
-        in it, whatever its suffix. By default the suffix says it.
+        ``"c"``, ``"cpp"``, ``"go"``, ``"rust"``, ``"csharp"`` or ``"ruby"``. A file given by name is read in
+        this language whatever its suffix. By default the suffix determines the language.
     identifiers, literals : {"keep", "blur", "drop"}, default="keep"
-        What becomes of a name, or of a number or a string: a node of its type with its text below it, as in
-        ``(identifier x)``; the type alone, ``identifier``; or nothing.
+        How to represent names, and numbers and strings: ``"keep"`` makes a node of the type with the text
+        below it, ``(identifier x)``; ``"blur"`` only the type, ``identifier``; ``"drop"`` nothing.
     min_nodes : int, default=1
-        Smaller units are left out.
+        Units with fewer nodes are skipped.
     blurred : bool, default=False
-        Add a column ``blurred``: for each tree an array of hashes of the texts that were blurred, in
-        the order of the source. Equal trees with equal arrays are identical copies, with different ones
-        renamed.
+        Add a column ``blurred``: for each tree an array of hashes of the blurred texts, in source order.
+        Equal trees with equal arrays are identical copies; equal trees with different arrays are renamed
+        copies.
     max_bytes : int, default=2000000
-        Larger files are not read: in a folder they are skipped, named ones are an error.
+        Larger files are not read: they are skipped in a folder, and an error if given by name.
     max_seconds : float, default=10.0
-        Files that take longer to parse (in time of the processor) are not read either.
+        Files that take more processor time to parse are not read either.
     exclude : iterable of str, default=()
-        Patterns of files and folders that are left out, as in a ``.gitignore`` file of every folder given.
+        Patterns of files and folders to exclude, as in a ``.gitignore`` file in each of the given folders.
     on_bad : callable, default=None
-        Called with the error of every named file that cannot be read. By default the first is raised.
+        Called with the error of every file given by name that cannot be read. By default the first error is
+        raised.
     on_skip : callable, default=None
-        Called with the path and the reason of everything that is left out. The reasons for a file in a
+        Called with the path and the reason for everything that is skipped. The reasons for a file in a
         folder are ``"ignored"``, ``"binary"``, ``"minified"``, ``"generated"``, ``"too large"``, ``"too
         slow"``, ``"crashes the parser"``, ``"needs pip install 'treedot[code]'"`` (all languages but Python),
         ``"unreadable"``, ``"not a plain file"`` and ``"name is not UTF-8"``; for a folder
         ``"ignored folder"``; and ``"ignored unit"`` for each unit with a comment ``treedot: ignore`` inside
-        of it or on the line before. ``treedot.readers.folders.Skipped`` counts them.
+        it or on the line before. ``treedot.readers.folders.Skipped`` counts them.
     n_jobs : int, default=None
-        The number of processes that parse the files; None is one, and -1 stands for all cores. The result
-        is the same for any number. There is always one beside this process, which can be ended wherever a
-        parser hangs, and survived where one crashes.
+        The number of processes that parse the files; None is one, and -1 uses all cores. The result does not
+        depend on it. Parsing never happens in the calling process, so a parser that hangs or crashes does no
+        harm.
 
     Returns
     -------
@@ -135,26 +136,27 @@ def iter_code(
     on_skip: OnSkip | None = None,
     n_jobs: int | None = None,
 ) -> Iterator[Forest]:
-    """Yield one Forest for every file that has units, in the order of the paths, in constant memory.
+    """Yield one Forest per file that has units, in the order of the paths, in constant memory.
 
     Parameters
     ----------
     paths : path or iterable of paths
         Files and folders, as in ``read_code``.
     settings : CodeSettings, default=None
-        The settings of ``read_code`` that concern one file; ``CodeSettings()`` by default.
+        The settings of ``read_code`` that apply to a single file; ``CodeSettings()`` by default.
     language : str, default=None
         Read only this language, as in ``read_code``.
     exclude : iterable of str, default=()
-        Patterns of files and folders that are left out, as in a ``.gitignore`` file of every folder given.
+        Patterns of files and folders to exclude, as in ``read_code``.
     only : callable, default=None
         Called with the path of every file; returns whether to read it.
     on_bad : callable, default=None
-        Called with the error of every named file that cannot be read. By default the first is raised.
+        Called with the error of every file given by name that cannot be read. By default the first error is
+        raised.
     on_skip : callable, default=None
-        Called with the path and the reason of everything that is left out, as in ``read_code``.
+        Called with the path and the reason for everything that is skipped, as in ``read_code``.
     n_jobs : int, default=None
-        The number of processes that parse the files; None is one, and -1 is one for every core.
+        The number of processes that parse the files; None is one, and -1 uses all cores.
 
     Yields
     ------
@@ -232,7 +234,7 @@ def parse_code(
 
 
 def read_source(stream: TreeStream, language: str, unit: str = "function") -> Iterator[Forest]:
-    """Yield the units of an open file in batches, with all other settings as they are by default."""
+    """Yield the units of an open file in batches, with the default settings."""
     settings = CodeSettings(unit)
     content, name = stream.read(settings.max_bytes + 1), stream.name
     try:

@@ -19,24 +19,24 @@ MAX_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class CodeSettings:
-    """The settings of ``read_code`` that concern one file.
+    """The settings of ``read_code`` that apply to a single file.
 
     Parameters
     ----------
     unit : {"function", "class", "file"}, default="function"
-        What a tree is.
+        What becomes one tree.
     identifiers : {"keep", "blur", "drop"}, default="keep"
-        What becomes of names.
+        How to represent names.
     literals : {"keep", "blur", "drop"}, default="keep"
-        What becomes of numbers and strings.
+        How to represent numbers and strings.
     min_nodes : int, default=1
-        Smaller units are left out.
+        Units with fewer nodes are skipped.
     blurred : bool, default=False
-        Add a column ``blurred`` with hashes of the texts that were blurred.
+        Add a column ``blurred`` with hashes of the blurred texts.
     max_bytes : int, default=2000000
         Larger files are not read.
     max_seconds : float, default=10.0
-        Files that take longer to parse, in processor time, are not read.
+        Files that take more processor time to parse are not read.
 
     See Also
     --------

@@ -19,31 +19,31 @@ def read_html(
     on_bad: OnError | None = None,
     on_skip: OnSkip | None = None,
 ) -> Forest:
-    r"""Read pages of HTML, each of which is a tree, into one Forest.
+    r"""Read HTML pages into one Forest, one tree per page.
 
-    An element is a node that is labelled with its tag. Its children are its attributes, ``@name``, in the
-    order of their names, and then what it contains, texts as ``#text`` and comments as ``#comment``. Text of
-    blanks alone is left out. Pages are repaired as libxml2 does it, whatever is wrong with them, and may be
-    of any depth. The columns are ``file``, ``start`` and ``end`` (lines), ``name`` (empty) and ``language``.
+    An element is a node labelled with its tag. Its children are its attributes, ``@name``, sorted by name,
+    then its content, with texts as ``#text`` and comments as ``#comment``. Blank text is skipped. libxml2
+    repairs invalid pages; depth is not limited. The columns are ``file``, ``start`` and ``end`` (lines),
+    ``name`` (empty) and ``language``.
 
     Parameters
     ----------
     paths : path or iterable of paths
-        Files and folders; of a folder, all files ``.html``, ``.htm`` and ``.xhtml``, also of its folders,
-        but for those that ``.gitignore`` and ``.treedotignore`` files name.
+        Files and folders. In a folder, all ``.html``, ``.htm`` and ``.xhtml`` files are read, recursively,
+        except those excluded by ``.gitignore`` and ``.treedotignore`` files.
     attributes : {"keep", "blur", "drop"}, default="blur"
-        What becomes of attributes: a node with the text below it, ``(@lang en)``; the node without the text,
-        ``@lang``; or nothing. Blurred pages show how they are built and not what they say, which is what
-        pages from one template share.
+        How to represent attributes: ``"keep"`` makes a node with the value below it, ``(@lang en)``;
+        ``"blur"`` only the node, ``@lang``; ``"drop"`` nothing. Blurred pages show the structure without the
+        content, which is what pages from one template share.
     text : {"keep", "blur", "drop"}, default="blur"
-        What becomes of texts.
+        How to represent texts.
     comments : {"keep", "blur", "drop"}, default="drop"
-        What becomes of comments.
+        How to represent comments.
     on_bad : callable, default=None
-        Called with the error of every file that cannot be read. By default the first of a file that is named
-        is raised, and a file of a folder is left out.
+        Called with the error of every file that cannot be read. By default, the error of a file given by name
+        is raised, and unreadable files found in a folder are skipped.
     on_skip : callable, default=None
-        Called with the path and the reason of every file of a folder that is left out: ``"ignored"``,
+        Called with the path and the reason for every file of a folder that is skipped: ``"ignored"``,
         ``"syntax error"``, ``"unreadable"``, ``"not a plain file"``, ``"name is not UTF-8"``, and
         ``"ignored folder"``. ``treedot.readers.folders.Skipped`` counts them.
 
@@ -76,23 +76,24 @@ def read_xml(
     on_bad: OnError | None = None,
     on_skip: OnSkip | None = None,
 ) -> Forest:
-    """Read XML documents, or the records that they list, into one Forest.
+    """Read XML documents, or their records, into one Forest.
 
-    Nodes and columns are those of ``read_html``. Tags and attributes keep their prefixes. Entities that a
-    document declares are not put in, and nothing is read from elsewhere.
+    Nodes and columns are the same as in ``read_html``. Tags and attributes keep their namespace prefixes.
+    Entities that a document declares are not expanded, and no external file is read.
 
     Parameters
     ----------
     paths : path or iterable of paths
-        Files and folders; of a folder, all files ``.xml``.
+        Files and folders. In a folder, all ``.xml`` files are read.
     unit : {"document", "record"}, default="document"
-        Whether a tree is a document, or each element below the root of one; then ``name`` is its number.
+        What becomes one tree: a document, or each element below its root. The column ``name`` numbers the
+        records of a file.
     attributes : {"keep", "blur", "drop"}, default="blur"
-        What becomes of attributes, as in ``read_html``.
+        How to represent attributes, as in ``read_html``.
     text : {"keep", "blur", "drop"}, default="blur"
-        What becomes of texts.
+        How to represent texts.
     comments : {"keep", "blur", "drop"}, default="drop"
-        What becomes of comments.
+        How to represent comments.
     on_bad : callable, default=None
         Called with the error of every file that cannot be read, as in ``read_html``.
     on_skip : callable, default=None
@@ -125,22 +126,22 @@ def read_json(
     on_bad: OnError | None = None,
     on_skip: OnSkip | None = None,
 ) -> Forest:
-    """Read JSON values, or the records that they list, into one Forest.
+    """Read JSON values, or their records, into one Forest.
 
-    An object is a node ``object`` with a child ``key:`` for every member, in the order of the file, and
-    below that its value; an array is a node ``array``; the other values are ``string``, ``number``,
-    ``boolean`` and ``null``. A key that occurs twice is there twice. A file may hold several values, as JSON
-    lines do: each is a document. ``NaN`` and ``Infinity`` are numbers. The columns are those of
-    ``read_html``, with the number of the tree in its file as ``name``.
+    An object is a node ``object`` with one child ``key:`` per member, in file order, and the value below
+    it. An array is a node ``array``. The other values are ``string``, ``number``, ``boolean`` and ``null``.
+    Duplicate keys are kept. A file may hold several values, as JSON lines do: each is a document. ``NaN``
+    and ``Infinity`` are numbers. The columns are the same as in ``read_html``, with the number of the tree
+    in its file as ``name``.
 
     Parameters
     ----------
     paths : path or iterable of paths
-        Files and folders; of a folder, all files ``.json``, ``.jsonl`` and ``.ndjson``.
+        Files and folders. In a folder, all ``.json``, ``.jsonl`` and ``.ndjson`` files are read.
     unit : {"document", "record"}, default="document"
-        Whether a tree is a value, or, where that is an array, each of its items.
+        What becomes one tree: a top-level value, or each item of a top-level array.
     values : {"keep", "blur", "drop"}, default="blur"
-        What becomes of strings, numbers and booleans: ``(number 1)``, ``number``, or nothing.
+        How to represent strings, numbers and booleans: ``(number 1)``, ``number``, or nothing.
     on_bad : callable, default=None
         Called with every error, as in ``read_html``. Reading resumes at the next line that begins with a
         bracket.

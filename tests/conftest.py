@@ -1,9 +1,14 @@
 import os
+import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("TREEDOT_COMPILE", "always")  # or most tests would be of plain Python
+
+# A background job of a shell ignores SIGINT, and its processes would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 from components import CHROMIUM, component
 from treedot._runtime.jit import COMPILED

@@ -58,7 +58,7 @@ class GpuEncoder:
         algebra: Any = spec.algebra()
         made: Any = MixedOnGpu if spec.composition == "mixed" else ProductOnGpu
         self._composition = made(algebra, self._gpu)
-        self._prepare_on = torch.cuda.Stream(self.device, priority=-1)  # type: ignore[no-untyped-call]  # is served first
+        self._prepare_on = torch.cuda.Stream(self.device, priority=-1)  # is served first
         self._lock = RLock()  # all calls share label tables and working memory
         self._memory = [torch.empty(0, dtype=torch.int32) for _ in range(3)]
 

@@ -16,7 +16,12 @@ WANTED_IN_SOURCE = (
     "tests/conftest.py",
     "paper/__init__.py",
 )
-DATA = ("py.typed", "clones/report/page.css", "clones/report/page.js", "cli/tour/questions.tsv")  # of the wheel
+DATA = (
+    "py.typed",
+    "clones/report/page.css",
+    "clones/report/page.js",
+    "cli/tour/questions.tsv",
+)  # of the wheel
 
 
 def main(folder: str) -> None:

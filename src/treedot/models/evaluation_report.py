@@ -121,7 +121,8 @@ def as_page(report: EvaluationReport) -> str:
 
 def _summary(report: EvaluationReport) -> list[str]:
     """Return lines with the accuracy, the unknown classes and the comparison with a second model."""
-    lines = [f"{printable(report.model)}: {accuracy_words(report.found)}, macro F1 {report.found.macro_f1:.3f}"]
+    found = report.found
+    lines = [f"{printable(report.model)}: {accuracy_words(found)}, macro F1 {found.macro_f1:.3f}"]
     lines += [
         f"{count:,} trees of {name!r}, which the model does not know, count as wrong"
         for name, count in report.found.unknown.items()

@@ -7,6 +7,7 @@ from pathlib import Path
 import treedot as td
 from treedot._runtime.timing import timed
 from treedot.cli.tour.section import Section, code, measured, paragraph
+from treedot.clones.duplicates import MIN_NODES
 from treedot.clones.report.findings import Finding, findings
 from treedot.clones.report.html import group_list
 from treedot.readers.code.source_files import source_lines
@@ -23,11 +24,14 @@ def duplicates_section(root: Path, functions: td.Forest, read_seconds: float) ->
     found = findings(functions, groups[:LISTED], lambda file: source_lines(str(root / file), "python"))
     times = f"read in {read_seconds:.1f} s and compared in {seconds:.1f} s"
     members = sum(len(group.members) for group in groups)
-    counts = f"{len(functions):,} functions: {members:,} are in {len(groups):,} groups of near-duplicates"
+    counts = (
+        f"{len(functions):,} functions of at least {MIN_NODES} nodes: {members:,} are in {len(groups):,} "
+        "groups of near-duplicates"
+    )
     body = paragraph(
         f"{code('treedot dups FOLDER')} finds functions that were copied, renamed or edited. Names, numbers, "
         "strings, comments and layout do not count."
-    ) + paragraph(f"Python's standard library has {counts}, {measured(times)}.", _list_words(len(found)))
+    ) + paragraph(f"This run compared {counts}, {measured(times)}.", _list_words(len(found)))
     if found:
         body += group_list(found, OPENED)
     said = [f"  {counts}, {times}", *(f"  {_line(finding)}" for finding in found[:OPENED])]

@@ -6,7 +6,7 @@ import html
 import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -47,8 +47,8 @@ class Scale(NamedTuple):
     start: float
     end: float
 
-    def __call__(self, value: float) -> float:
-        """Return the pixel of a number."""
+    def __call__(self, value: Any) -> Any:
+        """Return the pixel of a number, or those of an array of numbers."""
         return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
 
 

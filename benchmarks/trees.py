@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from treedot import Forest, read_trees
-from treedot.cli.demo_page import standard_library
+from treedot.cli.tour.library import standard_library
 from treedot.readers import read_html, read_json
 
 CORPORA = {  # file, column

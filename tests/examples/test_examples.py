@@ -1,6 +1,8 @@
 """Every example runs to its end and leaves its page; those of corpora on a small part of them."""
 
+import ast
 import importlib
+import json
 import os
 import sysconfig
 from pathlib import Path
@@ -39,6 +41,40 @@ def test_the_example_of_code_knows_what_a_comparison_is_called(tmp_path, capsys)
     run("methods", "--source", str(source), "--out", str(tmp_path))
     assert "Class __eq__" in capsys.readouterr().out
     assert "<svg" in (tmp_path / "method.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_the_notebook_runs_from_top_to_bottom(monkeypatch, capsys):
+    pytest.importorskip("matplotlib").use("agg")
+    plt = importlib.import_module("matplotlib.pyplot")
+    drawn = []
+    monkeypatch.chdir(FOLDER)
+    cells = json.loads((FOLDER / "tour.ipynb").read_text(encoding="utf-8"))["cells"]
+    sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    monkeypatch.setattr("matplotlib.pyplot.show", lambda: drawn.append(plt.gcf()) or plt.close())
+    names = {}
+    shown = [value for source in sources if (value := run_cell(source, names)) is not None]
+    assert [value.count("<svg") > 1 for value in shown] == [True, True]
+    assert len(drawn) == 2
+    printed = capsys.readouterr().out
+    assert "0.94 of 200 test questions are right" in printed
+    assert "groups of near-duplicates. The first three:\n1. " in printed
+
+
+def test_the_notebook_is_stored_without_outputs():
+    cells = json.loads((FOLDER / "tour.ipynb").read_text(encoding="utf-8"))["cells"]
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    assert code
+    assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in code)
+
+
+def run_cell(source, names):
+    """Run a cell as a notebook does; return the HTML that it would show for its last line, if any."""
+    parsed = ast.parse(source)
+    last = parsed.body.pop() if isinstance(parsed.body[-1], ast.Expr) else None
+    exec(compile(parsed, "cell", "exec"), names)
+    value = eval(compile(ast.Expression(last.value), "cell", "eval"), names) if last else None
+    return None if value is None else value._repr_html_()
 
 
 def test_every_example_is_tried_here_is_short_and_says_what_one_learns():

@@ -16,16 +16,18 @@ from treedot.trees.drawing import tree_html
 LONGEST, LONGEST_WORDS = 1000, 200  # characters of a tree, and of its words, on the page
 MANY = 15  # a matrix of at least this many classes is drawn small
 
-STYLE = f"""{TREE_STYLE}
+MATRIX_STYLE = """
+.confusion th, .confusion td { text-align: right; padding: 0.15rem 0.4rem; border: 0; min-width: 1.6rem }
+.confusion thead th { writing-mode: vertical-rl; transform: rotate(180deg); text-align: left }
+.confusion thead th { padding: 0 }
+.confusion tbody th { position: sticky; left: 0; background: var(--back); white-space: nowrap }
+.confusion td { background: color-mix(in srgb, var(--bad) calc(var(--share) * 60%), transparent) }
+.confusion .right { background: color-mix(in srgb, var(--accent) calc(var(--share) * 60%), transparent) }
+.confusion .none { color: var(--line) }
+.many { font-size: 0.7rem } .many :is(th, td) { padding: 0 0.1rem; min-width: 0.8rem }
+"""
+STYLE = f"""{TREE_STYLE}{MATRIX_STYLE}
 th, td {{ text-align: right }} :is(th, td):first-child {{ text-align: left }}
-.confusion th, .confusion td {{ text-align: right; padding: 0.15rem 0.4rem; border: 0; min-width: 1.6rem }}
-.confusion thead th {{ writing-mode: vertical-rl; transform: rotate(180deg); text-align: left }}
-.confusion thead th {{ padding: 0 }}
-.confusion tbody th {{ position: sticky; left: 0; background: var(--back); white-space: nowrap }}
-.confusion td {{ background: color-mix(in srgb, var(--bad) calc(var(--share) * 60%), transparent) }}
-.confusion .right {{ background: color-mix(in srgb, var(--accent) calc(var(--share) * 60%), transparent) }}
-.confusion .none {{ color: var(--line) }}
-.many {{ font-size: 0.7rem }} .many :is(th, td) {{ padding: 0 0.1rem; min-width: 0.8rem }}
 .mistake summary span {{ color: var(--quiet) }}
 """
 
@@ -109,7 +111,7 @@ def as_page(report: EvaluationReport) -> str:
     summary = "".join(f'<p class="says">{html.escape(line)}</p>' for line in _summary(report))
     body = (
         f"{summary}<h2>Confusion matrix</h2><p>True classes are in rows, predicted ones in columns. "
-        f"The stronger the colour, the larger the share of the true class.</p>{_matrix(found)}"
+        f"The stronger the colour, the larger the share of the true class.</p>{matrix_html(found)}"
         f"<h2>Classes</h2>{figures}"
         "<h2>Most confident mistakes</h2><p>The margin is the score of the predicted class minus the score "
         f"of the true one. Open a mistake to see its tree.</p>{mistakes}"
@@ -119,14 +121,15 @@ def as_page(report: EvaluationReport) -> str:
 
 def _summary(report: EvaluationReport) -> list[str]:
     """Return lines with the accuracy, the unknown classes and the comparison with a second model."""
-    lines = [f"{printable(report.model)}: {_accuracy(report.found)}, macro F1 {report.found.macro_f1:.3f}"]
+    found = report.found
+    lines = [f"{printable(report.model)}: {accuracy_words(found)}, macro F1 {found.macro_f1:.3f}"]
     lines += [
         f"{count:,} trees of {name!r}, which the model does not know, count as wrong"
         for name, count in report.found.unknown.items()
     ]
     if report.other is not None and report.test is not None:
         named = printable(report.against or "")
-        lines.append(f"{named}: {_accuracy(report.other)}, macro F1 {report.other.macro_f1:.3f}")
+        lines.append(f"{named}: {accuracy_words(report.other)}, macro F1 {report.other.macro_f1:.3f}")
         lines.append(
             f"McNemar: only the first is right on {report.test.only_first} trees, only the second on "
             f"{report.test.only_second}, p = {report.test.p_value:.3g}"
@@ -134,7 +137,8 @@ def _summary(report: EvaluationReport) -> list[str]:
     return lines
 
 
-def _accuracy(found: Evaluation) -> str:
+def accuracy_words(found: Evaluation) -> str:
+    """Return the accuracy, its interval and the number of trees in words."""
     low, high = found.interval
     return f"accuracy {found.accuracy:.3f} (95 %: {low:.3f} to {high:.3f}) on {found.n_trees:,} trees"
 
@@ -155,7 +159,8 @@ def _shortened(text: str, longest: int) -> str:
     return text if len(text) <= longest else text[:longest] + " …"
 
 
-def _matrix(found: Evaluation) -> str:
+def matrix_html(found: Evaluation) -> str:
+    """Return the confusion matrix as HTML; ``MATRIX_STYLE`` is its style."""
     names = [html.escape(figures.name) for figures in found.classes]
     head = "<th></th>" + "".join(f"<th>{name}</th>" for name in names)
     lines = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import singledispatch
 from typing import Any
 
@@ -81,7 +81,7 @@ def _explanation(found: Explanation) -> tuple[str, str]:
         [
             f'<p class="says">{html.escape(decision_words(found))}</p>',
             f"<p>{html.escape(flip_words(found))}</p>",
-            *(_drawn(one.tree, one.node_values, largest, one.column) for one in found.trees),
+            *(coloured_tree(one.tree, one.node_values, largest, one.column) for one in found.trees),
             *_strongest("For", found.supporting),
             *_strongest("Against", found.opposing),
             _MEANING,
@@ -89,7 +89,7 @@ def _explanation(found: Explanation) -> tuple[str, str]:
     )
 
 
-def _drawn(tree: Tree, values: np.ndarray, largest: float, column: str | None = None) -> str:
+def coloured_tree(tree: Tree, values: np.ndarray, largest: float, column: str | None = None) -> str:
     """Return a tree and its words as HTML; ``largest`` is the value with the strongest colour."""
     title = "" if column is None else f"<h2>{html.escape(printable(column))}</h2>"
     return f"{title}{tree_html(tree, values.tolist(), largest)}{_words(tree, values.tolist(), largest)}"
@@ -97,15 +97,12 @@ def _drawn(tree: Tree, values: np.ndarray, largest: float, column: str | None = 
 
 @_titled.register(PairExplanation)
 def _pair(found: PairExplanation) -> tuple[str, str]:
-    sides = (found.a, found.values_a), (found.b, found.values_b)
-    largest = max(float(abs(values).max()) for _, values in sides)
     others = [f"<p>{html.escape(name)}: {value:+.3f}</p>" for name, value in found.others.items()]
-    pictures = [f"<div>{_drawn(tree, values, largest)}</div>" for tree, values in sides]
     return "What two trees share", "\n".join(
         [
             f'<p class="says">The kernel is {found.value:.6g}.</p>',
             *others,
-            f'<div class="beside">{"".join(pictures)}</div>',
+            coloured_pair(found),
             *_strongest("Shared fragments", found.fragments),
             f"<p>All others: {found.unlisted:+.3f}</p>",
             _PAIR_MEANING,
@@ -113,11 +110,24 @@ def _pair(found: PairExplanation) -> tuple[str, str]:
     )
 
 
+def coloured_pair(found: PairExplanation) -> str:
+    """Return two trees side by side as HTML, in one scale of colours."""
+    sides = (found.a, found.values_a), (found.b, found.values_b)
+    largest = max(float(abs(values).max()) for _, values in sides)
+    pictures = [f"<div>{coloured_tree(tree, values, largest)}</div>" for tree, values in sides]
+    return f'<div class="beside">{"".join(pictures)}</div>'
+
+
 def _strongest(title: str, shares: Sequence[FragmentShare | SharedFragment | FragmentWeight]) -> list[str]:
     if not shares:
         return []
-    drawn = [f"<div><b>{_times(share)}</b>{tree_html(share.fragment)}</div>" for share in shares]
-    return [f"<h2>{title}</h2>", f'<div class="fragments">{"".join(drawn)}</div>']
+    return [f"<h2>{title}</h2>", fragment_boxes((_times(share), share.fragment) for share in shares)]
+
+
+def fragment_boxes(captioned: Iterable[tuple[str, Tree]]) -> str:
+    """Return drawn fragments as HTML, each in a box below its caption, which is HTML already."""
+    drawn = [f"<div><b>{caption}</b>{tree_html(fragment)}</div>" for caption, fragment in captioned]
+    return f'<div class="fragments">{"".join(drawn)}</div>'
 
 
 def _times(share: Any) -> str:

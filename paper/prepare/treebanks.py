@@ -74,7 +74,7 @@ def questionbank_tables(found: Downloads, parses: Parses) -> list[Table]:
     path = found.file("4000qs.txt")
     rows = []
     for k, line in enumerate(text_lines(path)):
-        text = re.sub(r"\(\?(?=\s)", "(.", line.replace("<", "'"))
+        text = re.sub(r"\([?!](?=\s)", "(.", line.replace("<", "'"))
         tree = cleaned(rooted(read_trees([text])[0]))
         if tree is None:
             raise SourceError(f"{path}:{k + 1}: nothing is left of the tree without its empty elements")

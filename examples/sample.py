@@ -24,7 +24,8 @@ SUGARS = {  # residues and linkages that are frequent in a kingdom of the sample
 COMMON = (("Man", "GlcNAc", "Gal"), ("b1-4", "a1-3", "a1-6"))
 PRAISE = {"lovely": 4, "superb": 4, "funny": 3, "clever": 3, "dull": 1, "clumsy": 1, "awful": 0, "hollow": 0}
 FILMS = ("film", "plot", "cast", "script", "ending", "music")
-PEOPLE = ("doctor", "painter", "teacher", "captain", "farmer", "singer")
+SYLLABLES = ("ba", "do", "fe", "gi", "ku", "la", "mo", "ni", "po", "ra", "su", "te")
+PEOPLE = tuple((a + b).title() for a in SYLLABLES for b in SYLLABLES)
 THINGS = ("bridge", "garden", "letter", "engine", "island", "boat")
 VERBS = ("sold", "painted", "praised", "visited", "repaired", "described")
 
@@ -123,7 +124,8 @@ def entailment(random: np.random.Generator, part: str) -> Rows:
 
 
 def _clause(who: str, does: str, what: str, adverb: str = "") -> Tree:
-    subject, thing = (Tree("NP", [Tree("DT", ["the"]), Tree("NN", [noun])]) for noun in (who, what))
+    subject = Tree("NP", [Tree("NNP", [who])])
+    thing = Tree("NP", [Tree("DT", ["the"]), Tree("NN", [what])])
     manner = [Tree("ADVP", [Tree("RB", [adverb])])] if adverb else []
     return Tree("S", [subject, Tree("VP", [Tree("VBD", [does]), thing, *manner])])
 

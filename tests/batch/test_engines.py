@@ -125,7 +125,8 @@ def test_on_a_machine_without_compiled_code_one_worker_compiles_for_all(trees, t
         pytest.skip("nothing is compiled")
     program = tmp_path / "program.py"
     program.write_text(COLD)
-    cold = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "compiled"), "NUMBA_DEBUG_CACHE": "1"}
+    numba = {"NUMBA_CACHE_DIR": str(tmp_path / "compiled"), "NUMBA_DEBUG_CACHE": "1"}
+    cold = os.environ | numba | {"TREEDOT_COMPILE": "always"}
     arguments = [sys.executable, program, trees, tmp_path / "out"]
     done = subprocess.run(arguments, env=cold, capture_output=True, text=True, check=True)
     assert parts(tmp_path / "out") == expected

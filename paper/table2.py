@@ -181,7 +181,7 @@ def section(record: Record, settings: Settings) -> Section:
         "for λ ≤ 0.4. These are random pairs, which share little.",
     )
     for group, title in (
-        ("questions", "QC"),
+        ("questions", "Example questions" if settings.sample else "QC"),
         ("entailment", f"{_pairs(settings)}, texts and hypotheses together"),
     ):
         result.blocks += [_comparison(record, settings, group, title)]

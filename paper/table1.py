@@ -22,9 +22,9 @@ from treedot.vectors import DenseEncoder, DenseSpec
 
 TITLE = "Table 1: how time and memory grow"
 SAMPLE = (
-    "Comparable with the paper: how each method grows, since the paper gives orders of growth; the exponents "
-    "differ somewhat, because the trees are functions of Python's standard library instead of sentences. "
-    "ATK and FTK+FS learn from the example questions. Not comparable: microseconds, with anything."
+    "Comparable with the paper: which methods grow with the trees and which do not, and that TK grows most. "
+    "Not comparable: the exponents, since the trees are functions of Python's standard library, and ATK and "
+    "FTK+FS learn from the example questions; microseconds, since the machine is another one."
 )
 NEEDS = ("qc", "rte")
 DECAY = 0.4

@@ -208,7 +208,7 @@ def test_another_of_treedots_files_is_refused_with_what_opens_it(tmp_path):
     TreeIndex.build(TREES, tmp_path / "trees.index")
     for name, message in (
         ("rows.npz", "holds sparse vectors: load_vectors reads it, not FragmentVectorizer.load"),
-        ("trees.index", "holds an index of trees: TreeIndex.open reads it"),
+        ("trees.index", "holds an index of trees: open it with TreeIndex.open"),
     ):
         with pytest.raises(SourceError, match=message):
             FragmentVectorizer.load(tmp_path / name)

@@ -279,7 +279,7 @@ def check_is(path: str | os.PathLike[str], opener: str) -> None:
     """Raise if another function than ``opener`` reads this file; the message names that function."""
     what, other = _known_file(path)
     if other not in ("", opener):
-        raise SourceError(f"{path} holds {what}: {other} reads it, not {opener}")
+        raise SourceError(f"{path} holds {what}: open it with {other}, not {opener}")
 
 
 def _known_file(path: str | os.PathLike[str]) -> tuple[str, str]:

@@ -33,7 +33,7 @@ def test_files_that_treedot_wrote_are_told_apart(tmp_path):
     for name, reader in (
         ("v.npz", "load_vectors"),
         ("v.npy", "load_vectors"),
-        ("K.npy", "holds a matrix"),
+        ("K.npy", "contains a matrix"),
         ("index", "TreeIndex.open"),
         ("vectorizer", "FragmentVectorizer.load"),
         ("arrays", "safetensors"),

@@ -145,7 +145,7 @@ def test_another_of_treedots_files_is_refused_with_what_opens_it(tmp_path):
     save_vectors(tmp_path / "rows.npz", vectorizer.transform(["(A b)"]), vectorizer)
     vectorizer.save(tmp_path / "model.parquet")
     for name, message in (
-        ("rows.npz", r"rows\.npz holds sparse vectors: load_vectors reads it, not TreeIndex\.open"),
+        ("rows.npz", r"rows\.npz holds sparse vectors: open it with load_vectors, not TreeIndex\.open"),
         ("model.parquet", r"holds a vectorizer: open it with FragmentVectorizer\.load"),
     ):
         with pytest.raises(SourceError, match=message):

@@ -296,7 +296,7 @@ def _import_numba() -> Any:
 
 
 def _shorten_collections() -> None:
-    """Make the garbage collector skip older objects while Numba compiles; they take a tenth of the time.
+    """Make the garbage collector skip older objects while Numba compiles, which saves a tenth of the time.
 
     New garbage is still collected. Objects that the program has frozen stay frozen.
     """

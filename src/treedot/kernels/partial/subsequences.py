@@ -237,7 +237,7 @@ def sums_shape(weights: Weights, columns: Side) -> tuple[int, int]:
 def sum_many(
     rows: Side, u: int, columns: Side, vs: IntArray, table: Table, weights: Weights, sums: Sums
 ) -> None:
-    """Write T of any node with others, by running sums.
+    """Compute T of node ``u`` with each of the nodes ``vs``, by running sums.
 
     It is inlined: a call would count references to all of its array arguments, which takes longer than
     comparing two nodes.

@@ -39,7 +39,7 @@ def word_at(text: Text, at: int) -> Any:
 def scrambled(code: Any, word: Any, key: Any) -> Any:
     """Return the hash of a prefix with the hash ``code`` followed by a word; ``key`` must be odd."""
     product = ((int(code) ^ int(word)) * int(key)) & WORD
-    product = ((product ^ (product >> 32)) * int(key)) & WORD  # mixes low bits, too
+    product = ((product ^ (product >> 32)) * int(key)) & WORD  # spreads high bits to low ones
     return np.uint64(product ^ (product >> 32))
 
 

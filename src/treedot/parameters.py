@@ -113,6 +113,6 @@ def n_threads(n_jobs: int | None) -> int:
         return 1
     n_jobs = checked_integer("n_jobs", n_jobs)
     if n_jobs == 0:
-        raise ParameterError("n_jobs must not be 0: give a number of threads, or -1 for all cores")
+        raise ParameterError("n_jobs must not be 0: use a number of threads, or -1 for all cores")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)

@@ -241,7 +241,7 @@ def test_folders_of_pages_are_found_again(tmp_path, capsys):
     first, second, *inside, speed = capsys.readouterr().out.splitlines()
     assert first.startswith("all: 24 pages in 4 folders, ")
     assert second.startswith("one of each site: 12 pages in 2 folders, ")
-    assert [line.split(":")[0] for line in inside] == ["inside of site0", "inside of site1"]
+    assert [line.split(":")[0] for line in inside] == ["within site0", "within site1"]
     assert speed.startswith("24 pages, ")
 
 

@@ -241,7 +241,7 @@ def test_dense_output_may_be_a_frame_and_sparse_output_says_why_not(estimator, f
     [
         ("(S (A a))", r"to read bracket text, pass a list"),
         (["(S (A a))", None], "tree 2: expected a tree, found None"),
-        ([__file__], r"is not a tree but the name of a file: give pathlib\.Path"),
+        ([__file__], r"is not a tree but the name of a file: pass pathlib\.Path"),
         (Forest, "cannot read trees from type"),
         (np.ones((2, 3)), "from ndarray: these are vectors already"),
         (csr_matrix((2, 3)), "from csr_matrix: these are vectors already"),

@@ -44,7 +44,7 @@ class Part(NamedTuple):
         return self.input.vectorizer if isinstance(self.input, VectorizerInput) else None
 
     def scores(self, table: Table) -> np.ndarray:
-        """Return what this input adds to the scores of every example."""
+        """Return the contribution of this input to the scores of every example."""
         rows = to_csr(self.input.transform(table))
         columns, number = np.unique(rows.indices, return_inverse=True)  # all weights may take gigabytes
         narrow = csr_matrix((rows.data.astype(float), number, rows.indptr), (len(table), columns.size))

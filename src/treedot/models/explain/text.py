@@ -57,7 +57,7 @@ def _model(found: ModelExplanation, color: bool) -> str:
 
 
 def extent_words(found: ModelExplanation) -> str:
-    """Return how many fragments and trees were considered, in words."""
+    """Describe the number of fragments and trees that were considered."""
     stopped = "" if found.complete else "; the limit was reached"
     return f"{found.n_fragments:,} fragments of {found.n_trees:,} trees{stopped}"
 

@@ -293,5 +293,5 @@ def _add_up(
 
 @njit_inside
 def row_excess(alpha: float, slack: float, cost: float) -> float:
-    """Return what a row adds to P - D; see the docstring of this module."""
+    """Return the contribution of a row to P - D; see the docstring of this module."""
     return cost * (max(0.0, slack) - alpha / (2 * cost)) ** 2 + alpha * max(0.0, -slack)

@@ -41,7 +41,8 @@ class DenseRest:
     def encode(self, chunk: chunks.Chunk, exact: bool) -> RestRows:
         """Return unit vectors, or empty rows for trees without a rest; the factors are lengths.
 
-        Sums of squares, near 1 apart from rounding, are omitted if rows get their ``exact`` lengths.
+        The sums of squares are 1, apart from rounding. With ``exact``, rows get their exact lengths without
+        them, so they are left out.
         """
         vectors = np.empty((chunk.n_trees, self.width), self.spec.dtype)
         log_lengths = np.empty(chunk.n_trees)

@@ -310,6 +310,8 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):
                 f"cannot read the model {path}: it lacks the settings of a TreeClassifier; "
                 "use LinearModel.load"
             ) from None
+        if model.classes is None:
+            raise SourceError(f"cannot read the model {path}: it predicts numbers; use TreeRegressor.load")
         made = cls._with_weights(model, decay=decay, C=C)
         made.classes_ = model.classes
         made.decay_, made.C_, made.gap_, made.trials_ = decay, C, gap, trials

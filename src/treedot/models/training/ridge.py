@@ -72,7 +72,7 @@ def train_ridge(
     """
     weight = np.ones(y.size) if row_weight is None else row_weight
     share = weight / weight.sum()
-    mean = float(share @ y)
+    mean = float(y[0] + share @ (y - y[0]))  # exact if all numbers are equal
     scale = float(np.abs(y - mean).max(initial=0.0))
     if scale == 0.0:
         width = matrix.shape[1]
@@ -98,16 +98,26 @@ def _dual(
     """Return X̃X̃ᵀ, ỹ, every α and the norm of the residual at which its iterations end."""
     root = np.sqrt(weight)
     unit = root / np.linalg.norm(root)
-    columns = None if isinstance(rows, np.ndarray) else rows.T.tocsr()
+    gram = rows.dot if isinstance(rows, np.ndarray) else _gram_product(rows)
 
     def product(vector: FloatArray) -> FloatArray:
-        inner = root * vector
-        outer = root * (rows @ (inner if columns is None else columns @ inner))
+        outer = root * gram(root * vector)
         projected: FloatArray = outer - unit * (unit @ outer)
         return projected
 
     right = root * y
     return product, right, alphas, np.full(alphas.size, tol * np.linalg.norm(right))
+
+
+def _gram_product(rows: Any) -> Operator:
+    """Return the product with XXᵀ; columns with a single entry, often most, only add to its diagonal."""
+    counts = np.bincount(rows.indices, minlength=rows.shape[1])
+    alone = counts[rows.indices] == 1
+    row = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+    diagonal = np.bincount(row[alone], rows.data[alone] ** 2, minlength=rows.shape[0])
+    shared = rows[:, counts > 1]
+    columns = shared.T.tocsr()
+    return lambda vector: shared @ (columns @ vector) + diagonal * vector
 
 
 def _primal(
@@ -143,8 +153,8 @@ def shifted_cg(
     least = float(shifts.min())
     beyond = shifts - least
     residual, direction = right.copy(), right.copy()
-    found = np.zeros((right.size, shifts.size))
-    directions = np.repeat(right[:, None], shifts.size, axis=1)
+    found = np.zeros((shifts.size, right.size))
+    directions = np.repeat(right[None], shifts.size, axis=0)
     factor, factor_before = np.ones(shifts.size), np.ones(shifts.size)  # residuals, as multiples of r
     square, step_before, turn_before = float(residual @ residual), 1.0, 0.0
     left = np.flatnonzero(np.sqrt(square) > ends)
@@ -159,13 +169,14 @@ def shifted_cg(
         old, older = factor[left], factor_before[left]
         new = old * older * step_before
         new /= step * turn_before * (older - old) + older * step_before * (1.0 + beyond[left] * step)
-        found[:, left] += (step * new / old) * directions[:, left]
-        directions[:, left] *= turn * (new / old) ** 2
-        directions[:, left] += new * residual[:, None]
+        for k, share, own in zip(left, new / old, new, strict=True):
+            found[k] += (step * share) * directions[k]
+            directions[k] *= turn * share**2
+            directions[k] += own * residual
         factor_before[left], factor[left] = old, new
         direction = residual + turn * direction
         step_before, turn_before = step, turn
         left = left[np.abs(new) * np.sqrt(square) > ends[left]]
     converged = np.ones(shifts.size, bool)
     converged[left] = False
-    return found, converged, n_iter
+    return np.ascontiguousarray(found.T), converged, n_iter

@@ -41,8 +41,16 @@ def test_the_example_of_code_knows_what_a_comparison_is_called(tmp_path, capsys)
     assert "<svg" in (tmp_path / "method.html").read_text(encoding="utf-8")
 
 
+def test_the_example_of_numbers_learns_what_a_formula_costs(tmp_path, capsys):
+    run("sizes", "--out", str(tmp_path))
+    said = capsys.readouterr().out
+    assert float(said.split()[1].rstrip(",")) > 0.9
+    assert "Prediction +" in said
+    assert "<svg" in (tmp_path / "formula.html").read_text(encoding="utf-8")
+
+
 def test_every_example_is_tried_here_is_short_and_says_what_one_learns():
-    assert {path.stem for path in FOLDER.glob("*.py")} == {"methods", *CORPORA}
+    assert {path.stem for path in FOLDER.glob("*.py")} == {"methods", "sizes", *CORPORA}
     for path in FOLDER.glob("*.py"):
         text = path.read_text(encoding="utf-8")
         assert len(text.splitlines()) <= LONGEST

@@ -77,6 +77,14 @@ def test_the_example_of_code_knows_what_a_comparison_is_called(tmp_path, capsys)
     assert "<svg" in (tmp_path / "method.html").read_text(encoding="utf-8")
 
 
+def test_the_example_of_numbers_learns_what_a_formula_costs(tmp_path, capsys):
+    run("sizes", "--out", str(tmp_path))
+    said = capsys.readouterr().out
+    assert float(said.split()[1].rstrip(",")) > 0.9
+    assert "Prediction +" in said
+    assert "<svg" in (tmp_path / "formula.html").read_text(encoding="utf-8")
+
+
 @pytest.mark.slow
 def test_the_notebook_runs_from_top_to_bottom(monkeypatch, capsys):
     pytest.importorskip("matplotlib").use("agg")
@@ -113,7 +121,7 @@ def run_cell(source, names):
 
 def test_every_example_is_tried_here_is_short_and_says_what_one_learns():
     scripts = {path.stem: path for path in FOLDER.glob("*.py") if path.stem != "sample"}
-    assert scripts.keys() == {"methods", *CORPORA}
+    assert scripts.keys() == {"methods", "sizes", *CORPORA}
     for path in scripts.values():
         text = path.read_text(encoding="utf-8")
         assert len(text.splitlines()) <= LONGEST

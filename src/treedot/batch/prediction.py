@@ -23,13 +23,15 @@ MODEL = "_model"
 
 
 class Prediction(Work):
-    """Predicts the classes, and optionally the scores, of trees or of rows of a table with trees."""
+    """Predicts classes or numbers, and optionally scores, of trees or of rows of a table with trees."""
 
     key = b"treedot.model"
 
     def __init__(self, model: str | os.PathLike[str], scores: bool) -> None:
         self._folder, self._scores = Path(model), scores
         self._model = LinearModel.load(model)
+        if scores and self._model.classes is None:
+            raise ParameterError(f"{model} predicts numbers, which have no scores: leave out scores")
         self._reads = self._model.reads
         self._digest = str(json.loads(read_plain(self._folder / CONFIG))["digest"])
 
@@ -79,11 +81,13 @@ class Prediction(Work):
     def _predicted(self, table: Table) -> Columns:
         from treedot.trees.arrow import pa
 
-        scores = self._model.scores(table, n_jobs=1)
-        kind = pa.array(self._model.classes.tolist()).type
+        scores, classes = self._model.scores(table, n_jobs=1), self._model.classes
+        if classes is None:
+            return {"predicted": pa.array(scores)}
+        kind = pa.array(classes.tolist()).type
         made = {"predicted": pa.array(self._model.best(scores).tolist(), kind)}
         if self._scores:
-            width = 1 if self._model.classes.size == 2 else self._model.classes.size
+            width = 1 if classes.size == 2 else classes.size
             made["scores"] = pa.FixedSizeListArray.from_arrays(pa.array(scores.reshape(-1)), width)
         return made
 

@@ -65,6 +65,7 @@ def resumable(options: argparse.Namespace) -> Iterator[Path]:
 def show_streamed(model: td.LinearModel, output: str) -> None:
     """Print a summary of a model that was trained on streamed files."""
     training, n_trees = model.facts["training"], model.facts["data"]["trees"]
+    assert model.classes is not None
     print(f"{n_trees:,} trees of {model.classes.size} classes, with {model.columns.size:,} columns")
     show_trials(training["trials"], training["decay"], training["C"], output)
 
@@ -74,3 +75,10 @@ def show_trials(trials: Iterable[dict[str, Any]], decay: float | None, C: float,
     for trial in trials:
         print("  decay {decay:g}, C {C:g}: accuracy {accuracy:.3f} in cross-validation".format(**trial))
     show(f"{output}: decay {decay:g}, C {C:g}")
+
+
+def show_regression_trials(model: td.TreeRegressor, output: str) -> None:
+    """Print R² of each choice of settings, and the choice of the model."""
+    for decay, alpha, r2 in model.trials_:
+        print(f"  decay {decay:g}, alpha {alpha:g}: R² {r2:.3f} in cross-validation")
+    show(f"{output}: decay {model.decay_:g}, alpha {model.alpha_:g}")

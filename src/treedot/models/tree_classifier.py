@@ -7,30 +7,29 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from treedot._runtime.array_types import FloatArray, IntArray
 from treedot.errors import SourceError
 from treedot.kernels.tree_kernel import TreeKernel
 from treedot.models.classes import check_classes
-from treedot.models.inputs.inputs import columns_of, linear_scores
-from treedot.models.inputs.table import Columns, Table, check_trees, read_table
-from treedot.models.inputs.vectorizer_input import VectorizerInput, from_stored, to_stored
+from treedot.models.inputs.table import Table, check_trees
+from treedot.models.inputs.vectorizer_input import to_stored
 from treedot.models.linear_model import LinearModel, best_class
 from treedot.models.training.candidates import candidates
-from treedot.models.training.folds import Task, by_kind, checked_groups, split_folds
+from treedot.models.training.folds import Task, checked_groups, split_folds
 from treedot.models.training.model_selection import Trial, make_trainer, train, try_all, warn_of_gap
 from treedot.models.training.one_vs_rest import checked_classes, class_costs, one_vs_rest
 from treedot.models.training.sample_weight import checked_sample_weight
-from treedot.parameters import checked_decay, checked_positive, checked_share
-from treedot.vectors.transformers import TreeInput
+from treedot.models.tree_estimator import TreeEstimator, decay_or_none
+from treedot.parameters import checked_positive, checked_share
 
 DECAYS = (0.1, 0.2, 0.4)
 COSTS = (1.0, 10.0, 100.0)
 
 
-class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
+class TreeClassifier(ClassifierMixin, TreeEstimator):
     """Classify trees by a linear support vector machine on sparse rows of fragments.
 
     Scores are ``w · x + b``, one class against the rest, where x is the row of an example and w, b minimise
@@ -237,9 +236,7 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
         array of shape (n_examples, n_classes), or (n_examples,) for two classes
             ``w · x + b``.
         """
-        check_is_fitted(self)
-        table = self._table(X, columns_of(self.inputs_))
-        return linear_scores(self.inputs_, table, self.columns_, self.weights_, self.intercept_, self.n_jobs)
+        return self._scores(X)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the class with the largest score, for every example.
@@ -301,76 +298,24 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
             self.intercept_, {"training": known, **(facts or {})},
         )  # fmt: skip
 
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the model to a folder atomically; ``load`` and ``LinearModel.load`` read it.
-
-        Parameters
-        ----------
-        path : path
-            The folder.
-        overwrite : bool, default=False
-            Replace an existing model.
-        """
-        self.to_model().save(path, overwrite=overwrite)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a folder that ``save`` wrote.
-
-        Parameters
-        ----------
-        path : path
-            The folder.
-
-        Returns
-        -------
-        TreeClassifier
-            The fitted classifier.
-
-        Raises
-        ------
-        SourceError
-            If the folder is damaged, or does not hold the model of a ``TreeClassifier``.
-        """
-        return cls._of_model(LinearModel.load(path), path)
-
     @classmethod
     def _of_model(cls, model: LinearModel, path: str | os.PathLike[str]) -> Self:
         try:
             training = model.facts["training"]
             C, gap = checked_positive("C", training["C"]), float(training["gap"])
-            decay = _checked_decay(training["decay"])
+            decay = decay_or_none(training["decay"])
             trials = [_checked_trial(**trial) for trial in training["trials"]]
         except (KeyError, TypeError, ValueError, OverflowError):
             raise SourceError(
                 f"cannot read the model {path}: it lacks the settings of a TreeClassifier; "
                 "use LinearModel.load"
             ) from None
-        inputs = [from_stored(each) for each in model.inputs]
-        trees, numbers, texts = map(list, model.reads)
-        kernels, _ = by_kind(inputs)
-        vectorizers = [each.vectorizer for each in inputs if isinstance(each, VectorizerInput)]
-        made = cls(
-            tree_columns=trees if model.reads.are_named else None,
-            number_columns=numbers or None,
-            text_columns=texts or None,
-            vectorizer=None if kernels else vectorizers[0],
-            kernel=kernels[0].kernel if kernels else None,
-            decay=decay,
-            C=C,
-        )
-        made.inputs_, made.classes_, made.columns_ = inputs, model.classes, model.columns
-        made.weights_, made.intercept_ = model.weights, model.bias
+        if model.classes is None:
+            raise SourceError(f"cannot read the model {path}: it predicts numbers; use TreeRegressor.load")
+        made = cls._with_weights(model, decay=decay, C=C)
+        made.classes_ = model.classes
         made.decay_, made.C_, made.gap_, made.trials_ = decay, C, gap, trials
         return made
-
-    def _columns(self) -> Columns:
-        return Columns.make(self.tree_columns, self.number_columns, self.text_columns)
-
-    def _table(self, X: Any, columns: Columns) -> Table:
-        """Read the examples; without named columns, a data frame goes to the vectorizer as it is."""
-        is_frame = hasattr(X, "iloc") and getattr(X, "ndim", 0) == 2 and X.shape[1] > 1
-        return Table({None: X}) if is_frame and not columns.are_named else read_table(X, columns)
 
     def _task(self, table: Table, y: Any, sample_weight: FloatArray) -> tuple[Task, IntArray]:
         """Return the training task without examples of weight 0, and the positions of the others."""
@@ -384,9 +329,5 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
         return Task(table, y, classes, sample_weight, sides.T, costs), used
 
 
-def _checked_decay(decay: Any) -> float | None:
-    return None if decay is None else checked_decay(decay)
-
-
 def _checked_trial(decay: Any, C: Any, accuracy: Any) -> Trial:
-    return Trial(_checked_decay(decay), checked_positive("C", C), checked_share("accuracy", accuracy))
+    return Trial(decay_or_none(decay), checked_positive("C", C), checked_share("accuracy", accuracy))

@@ -142,7 +142,7 @@ def explain(
 
     Parameters
     ----------
-    model : TreeClassifier, LinearModel or Pipeline
+    model : TreeClassifier, TreeRegressor, LinearModel or Pipeline
         A fitted model whose rows come from a ``FragmentVectorizer``. A Pipeline consists of this vectorizer
         and a linear model with ``coef_`` and ``intercept_``.
     tree : bracket text, Tree, nested lists, or a Forest of one tree

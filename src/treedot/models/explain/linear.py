@@ -20,11 +20,14 @@ from treedot.models.inputs.table import Columns, Table, read_table
 from treedot.models.inputs.vectorizer_input import VectorizerInput, from_stored
 from treedot.models.linear_model import LinearModel
 from treedot.models.training.folds import to_csr
-from treedot.models.tree_classifier import TreeClassifier
+from treedot.models.tree_estimator import TreeEstimator
 from treedot.readers import read_tree
 from treedot.vectors.fragment_vectorizer import FragmentVectorizer
 
-WANTED = "a TreeClassifier, or a Pipeline of a FragmentVectorizer and a linear model, such as LinearSVC"
+WANTED = (
+    "a TreeClassifier or TreeRegressor, or a Pipeline of a FragmentVectorizer and a linear model, such as "
+    "LinearSVC"
+)
 
 
 class Part(NamedTuple):
@@ -72,11 +75,10 @@ class LinearFunction(NamedTuple):
     @classmethod
     def of(cls, model: Any) -> Self:
         """Return the linear function of a fitted model; raise ParameterError for any other object."""
-        if isinstance(model, TreeClassifier):
+        if isinstance(model, TreeEstimator):
             check_is_fitted(model)
-            return cls._of_inputs(
-                model.inputs_, model.columns_, model.weights_, model.intercept_, model.classes_
-            )
+            classes = getattr(model, "classes_", None)
+            return cls._of_inputs(model.inputs_, model.columns_, model.weights_, model.intercept_, classes)
         if isinstance(model, LinearModel):
             inputs = [from_stored(each) for each in model.inputs]
             return cls._of_inputs(inputs, model.columns, model.weights, model.bias, model.classes)
@@ -90,13 +92,18 @@ class LinearFunction(NamedTuple):
 
     @classmethod
     def _of_inputs(
-        cls, inputs: Inputs, columns: np.ndarray, weights: np.ndarray, bias: np.ndarray, classes: np.ndarray
+        cls,
+        inputs: Inputs,
+        columns: np.ndarray,
+        weights: np.ndarray,
+        bias: np.ndarray,
+        classes: np.ndarray | None,
     ) -> Self:
         parts = [
             Part(_checked(each), partial(_listed, which, own.T))
             for each, which, own in spans(inputs, columns, weights)
         ]
-        return cls(parts, bias, classes.tolist())
+        return cls(parts, bias, None if classes is None else classes.tolist())
 
     @classmethod
     def _of_steps(cls, rows: VectorizerInput, linear: Any) -> Self:

@@ -106,7 +106,7 @@ def explain_model(
 
     Parameters
     ----------
-    model : TreeClassifier, LinearModel or Pipeline
+    model : TreeClassifier, TreeRegressor, LinearModel or Pipeline
         As ``explain`` takes it.
     trees : source of trees
         The trees with the fragments, as ``read_trees`` takes them; a table if the model has named columns.

@@ -40,13 +40,18 @@ class Candidate(NamedTuple):
 
 def candidates(classifier: Any) -> tuple[list[Candidate], list[float]]:
     """Check all settings; return the inputs for every λ, and the values of C in ascending order."""
-    n_threads(classifier.n_jobs)
-    columns = Columns.make(classifier.tree_columns, classifier.number_columns, classifier.text_columns)
-    encoder = _encoder(classifier)
+    return input_candidates(classifier), setting_values("C", classifier.C, checked_positive)
+
+
+def input_candidates(estimator: Any) -> list[Candidate]:
+    """Check the settings of the inputs; return the inputs for every λ."""
+    n_threads(estimator.n_jobs)
+    columns = Columns.make(estimator.tree_columns, estimator.number_columns, estimator.text_columns)
+    encoder = _encoder(estimator)
     names = _decay_names(encoder)
     decays: list[float | None] = [None]
-    if classifier.decay is not None:
-        decays = [*_values("decay", classifier.decay, lambda _, value: checked_decay(value))]
+    if estimator.decay is not None:
+        decays = [*setting_values("decay", estimator.decay, lambda _, value: checked_decay(value))]
         if not names:
             raise ParameterError(f"{type(encoder).__name__} has no decay: use decay=None")
     made = []
@@ -55,18 +60,18 @@ def candidates(classifier: Any) -> tuple[list[Candidate], list[float]]:
         if decay is not None:
             own.set_params(**dict.fromkeys(names, decay))
         made.append(Candidate(own.get_params().get("decay", decay), _inputs(own, columns)))
-    return made, _values("C", classifier.C, checked_positive)
+    return made
 
 
-def _encoder(classifier: Any) -> Any:
+def _encoder(estimator: Any) -> Any:
     """Return the given kernel or vectorizer, or the default vectorizer."""
-    vectorizer, kernel = classifier.vectorizer, classifier.kernel
+    vectorizer, kernel = estimator.vectorizer, estimator.kernel
     if kernel is not None:
         if vectorizer is not None:
             raise ParameterError("give a vectorizer or a kernel, not both")
         return checked_tree_kernel("kernel", kernel)
     if vectorizer is None:
-        return FragmentVectorizer(n_features=N_FEATURES, n_jobs=classifier.n_jobs)
+        return FragmentVectorizer(n_features=N_FEATURES, n_jobs=estimator.n_jobs)
     if isinstance(vectorizer, type) or not hasattr(vectorizer, "fit_transform"):
         raise ParameterError(
             f"vectorizer must be one such as FragmentVectorizer(budget=3), not {vectorizer!r}"
@@ -93,7 +98,7 @@ def _decay_names(encoder: Any) -> list[str]:
     return [name for name in encoder.get_params(deep=True) if name.split("__")[-1] == "decay"]
 
 
-def _values(name: str, values: Any, check: Callable[[str, Any], float]) -> list[float]:
+def setting_values(name: str, values: Any, check: Callable[[str, Any], float]) -> list[float]:
     """Return the distinct checked values in ascending order, given one value or several."""
     several = list(values) if isinstance(values, (list, tuple, np.ndarray)) else [values]
     if not several:

@@ -17,11 +17,20 @@ from treedot.models.inputs.tree_inputs import KernelInput
 from treedot.models.linear_model import best_class
 from treedot.models.training.candidates import Candidate
 from treedot.models.training.coordinate_descent import LinearFit, train_linear
-from treedot.models.training.folds import Fold, Task, kernel_folds, narrowed, row_folds, side_by_side
+from treedot.models.training.folds import (
+    Examples,
+    Fold,
+    Task,
+    kernel_folds,
+    narrowed,
+    row_folds,
+    side_by_side,
+)
 from treedot.models.training.kernel_descent import train_kernel
 from treedot.parameters import checked_integer, checked_positive
 
 Progress = Callable[[int, int], object]
+Solver = Callable[[Any], Any]  # rows or a Gram matrix to a fit with ``weights`` and ``bias``
 
 
 class Trial(NamedTuple):
@@ -38,7 +47,7 @@ class Trained(NamedTuple):
     inputs: list[ModelInput]
     columns: IntArray
     weights: FloatArray
-    fit: LinearFit
+    fit: Any  # of the solver
 
 
 class Trainer(NamedTuple):
@@ -123,21 +132,29 @@ def try_all(
 
 def train(candidate: Candidate, C: float, task: Task, trainer: Trainer, n_jobs: int | None) -> Trained:
     """Fit the inputs to all examples, then train on their rows or kernels."""
+
+    def solve(rows: Any) -> LinearFit:
+        return trainer(rows, task.positive, task.costs * C, task.sample_weight, n_jobs)
+
+    return train_inputs(candidate, task, solve, n_jobs)
+
+
+def train_inputs(candidate: Candidate, task: Examples, solve: Solver, n_jobs: int | None) -> Trained:
+    """Fit the inputs to all examples, then give their rows, or their Gram matrix, to ``solve``."""
     fitted = (each.fitted(task.table, task.y, n_jobs, task.sample_weight) for each in candidate.inputs)
     made, rows = zip(*fitted, strict=True)
     if candidate.is_kernel:
-        return _train_on_kernels(made, rows, C, task, trainer, n_jobs)
+        return _train_on_kernels(made, rows, solve)
     columns, narrow = zip(*map(narrowed, rows), strict=True)
-    fit = trainer(side_by_side(narrow), task.positive, task.costs * C, task.sample_weight, n_jobs)
+    fit = solve(side_by_side(narrow))
     return Trained(list(made), _numbered(made, columns), fit.weights, fit)
 
 
-def _train_on_kernels(
-    made: Inputs, rows: tuple[Any, ...], C: float, task: Task, trainer: Trainer, n_jobs: int | None
-) -> Trained:
+def _train_on_kernels(made: Inputs, rows: tuple[Any, ...], solve: Solver) -> Trained:
     """Train on the sum of the kernels and dot products of all inputs.
 
-    Kernel inputs keep only the support vectors; all other inputs get the weights ``Σ αᵢ yᵢ xᵢ``.
+    Kernel inputs keep only the support vectors; all other inputs get the weights ``Σ aᵢ xᵢ``, where a are the
+    weights of the examples that ``solve`` finds.
     """
     narrow = [
         None if isinstance(each, KernelInput) else narrowed(own) for each, own in zip(made, rows, strict=True)
@@ -146,7 +163,7 @@ def _train_on_kernels(
         own if part is None else (part[1] @ part[1].T).toarray()
         for own, part in zip(rows, narrow, strict=True)
     ]
-    fit = trainer(np.sum(products, axis=0), task.positive, task.costs * C, task.sample_weight, n_jobs)
+    fit = solve(np.sum(products, axis=0))
     support = np.flatnonzero(fit.weights.any(axis=1))
     inputs, columns, weights = list[ModelInput](), [], []
     for each, part in zip(made, narrow, strict=True):

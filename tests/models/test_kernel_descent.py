@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
+from models.test_coordinate_descent import objective, random_problem, sides
 from treedot.models.training.coordinate_descent import train_linear
 from treedot.models.training.kernel_descent import train_kernel
-
-from models.test_coordinate_descent import objective, random_problem, sides
 
 
 def gram_of(rows):

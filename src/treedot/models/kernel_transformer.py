@@ -213,8 +213,9 @@ class KernelTransformer(KernelMatrixTransformer):
         kernel = _default() if self.kernel is None else self.kernel
         self.kernel_ = clone(kernel if isinstance(kernel, Kernel) else checked_tree_kernel("kernel", kernel))
         seed = checked_integer("random_state", self.random_state)
-        vars(self).pop("landmark_indices_", None)
-        vars(self).pop("normalization_", None)
+        for learned in ("landmark_indices_", "normalization_"):
+            if hasattr(self, learned):  # of an earlier fit
+                delattr(self, learned)
         if self.n_landmarks is None:
             self.trees_ = self.kernel_.read(X)
             return self.trees_

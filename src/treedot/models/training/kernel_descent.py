@@ -95,9 +95,9 @@ def _descend(
 def _pass(gram: FloatArray, order: IntArray, state: Descent, left: BoolArray, share: float) -> None:
     """Solve for the α of one example after the other, in the problems where ``left`` is true.
 
-    A change of an α costs a row of the matrix. So an α stays as it is while its example adds at most ``share``
-    of D to the duality gap: if no example adds more than tol / n of D, the gap is at most tol · D ≤ tol · P.
-    An α that becomes 0 always changes, since the model keeps all other examples.
+    A change of an α costs a row of the matrix. So an α stays as it is while its example adds at most
+    ``share`` of D to the duality gap: if no example adds more than tol / n of D, the gap is at most
+    tol · D ≤ tol · P. An α that becomes 0 always changes, since the model keeps all other examples.
     """
     for visit in range(order.size):
         i = order[visit]

@@ -1,8 +1,8 @@
 """Nyström features: landmarks among the training examples, and the inverse root of their Gram matrix.
 
 The method of Williams & Seeger (2001): with landmarks L, an example x has the features
-``K(x, L) K(L, L)^(-1/2)``. The dot product of two examples is then ``K(x, L) K(L, L)⁻¹ K(L, z)``, the kernel of
-their projections onto the space of the landmarks.
+``K(x, L) K(L, L)^(-1/2)``. The dot product of two examples is then ``K(x, L) K(L, L)⁻¹ K(L, z)``, the kernel
+of their projections onto the space of the landmarks.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Take linear models of fragments apart into inputs, weights and biases."""
+"""Take linear models of trees apart into inputs, weights and biases."""
 
 from __future__ import annotations
 
@@ -17,17 +17,20 @@ from treedot.errors import ParameterError
 from treedot.models.inputs.inputs import Inputs, columns_of, spans
 from treedot.models.inputs.model_input import ModelInput
 from treedot.models.inputs.table import Columns, Table, read_table
+from treedot.models.inputs.tree_inputs import KernelInput
 from treedot.models.inputs.vectorizer_input import VectorizerInput, from_stored
 from treedot.models.linear_model import LinearModel
 from treedot.models.training.folds import to_csr
 from treedot.models.tree_estimator import TreeEstimator
 from treedot.readers import read_tree
+from treedot.vectors.distributed_tree_vectorizer import DistributedTreeVectorizer
 from treedot.vectors.fragment_vectorizer import FragmentVectorizer
 
 WANTED = (
     "a TreeClassifier or TreeRegressor, or a Pipeline of a FragmentVectorizer and a linear model, such as "
     "LinearSVC"
 )
+EXPLAINED = (FragmentVectorizer, DistributedTreeVectorizer)
 
 
 class Part(NamedTuple):
@@ -43,8 +46,9 @@ class Part(NamedTuple):
 
     @property
     def vectorizer(self) -> FragmentVectorizer | None:
-        """The vectorizer of the trees; None for numbers and texts."""
-        return self.input.vectorizer if isinstance(self.input, VectorizerInput) else None
+        """The vectorizer of rows of fragments; None for all other inputs."""
+        made_by = getattr(self.input, "vectorizer", None)
+        return made_by if isinstance(made_by, FragmentVectorizer) else None
 
     def scores(self, table: Table) -> np.ndarray:
         """Return the contribution of this input to the scores of every example."""
@@ -129,7 +133,7 @@ class LinearFunction(NamedTuple):
     @property
     def trees(self) -> list[Part]:
         """The parts whose inputs are trees."""
-        return [part for part in self.parts if part.vectorizer is not None]
+        return [part for part in self.parts if part.input.reads.trees]
 
     def read_one(self, example: Any) -> Table:
         """Read one example: a tree or, if columns have names, a mapping of values or a table of one row."""
@@ -165,12 +169,12 @@ class LinearFunction(NamedTuple):
 
 
 def _checked(each: ModelInput) -> ModelInput:
-    if not each.reads.trees or isinstance(getattr(each, "vectorizer", None), FragmentVectorizer):
+    made_by = getattr(each, "vectorizer", None)
+    if not each.reads.trees or isinstance(each, KernelInput) or isinstance(made_by, EXPLAINED):
         return each
-    made_by = getattr(each, "vectorizer", getattr(each, "kernel", None))
     raise ParameterError(
-        f"cannot explain the rows of {type(made_by).__name__}: only models with a FragmentVectorizer can be "
-        "explained"
+        f"cannot explain the rows of {type(made_by or each).__name__}: use a FragmentVectorizer, a "
+        "DistributedTreeVectorizer, or TreeClassifier with a kernel"
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treedot.errors import SourceError
+from treedot.errors import ParameterError, SourceError
 from treedot.models.explain.linear import LinearFunction, Part
 from treedot.models.explain.shares import strongest
 from treedot.models.explain.shown import Shown
@@ -139,6 +139,8 @@ def explain_model(
       -0.880  (S B)
     """
     function = LinearFunction.of(model)
+    if any(part.vectorizer is None for part in function.trees):
+        raise ParameterError("explain_model needs a model of fragments: use a FragmentVectorizer, or explain")
     wanted = checked_integer("n_fragments", n_fragments, 0)
     most = checked_integer("max_fragments", max_fragments, 1)
     listed = _listed(function, trees, most)

@@ -1,7 +1,11 @@
-"""Find the smallest subtree whose removal changes a decision; its root stays as a leaf."""
+"""Remove subtrees: how a score changes, and the smallest subtree that changes a decision.
+
+The root of a removed subtree stays as a leaf.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,6 +58,33 @@ def pruned(forest: Forest, nodes: np.ndarray) -> Forest:
     return Forest(forest.label[which], arity, offsets, forest.labels)
 
 
+def removals(forest: Forest, nodes: np.ndarray, instead: str) -> Iterator[tuple[np.ndarray, Forest]]:
+    """Yield batches of nodes of a tree, and the trees in which one of them is a leaf.
+
+    Raises LimitError if the trees have too many nodes; ``instead`` is what to do then.
+    """
+    if nodes.size * forest.n_nodes > MAX_NODES:
+        raise LimitError(
+            f"removing each of {nodes.size} subtrees from a tree of {forest.n_nodes} nodes takes too long: "
+            f"{instead}"
+        )
+    step = max(1, BATCH_NODES // forest.n_nodes)
+    for first in range(0, nodes.size, step):
+        batch = nodes[first : first + step]
+        yield batch, pruned(forest, batch)
+
+
+def removal_values(forest: Forest, value_of: Callable[[Forest], np.ndarray]) -> tuple[float, np.ndarray]:
+    """Return the value of a tree, and by how much it falls if each inner node becomes a leaf.
+
+    ``value_of`` returns one number for each tree. The differences have an entry for every node, 0 for leaves.
+    """
+    whole, values = float(value_of(forest)[0]), np.zeros(forest.n_nodes)
+    for nodes, trees in removals(forest, np.flatnonzero(forest.arity > 0), "explain a smaller tree"):
+        values[nodes] = whole - value_of(trees)
+    return whole, values
+
+
 def smallest_flip(model: LinearFunction, table: Table) -> Removal | None:
     """Return the smallest subtree whose removal changes the predicted class, or None if there is none.
 
@@ -68,7 +99,7 @@ def smallest_flip(model: LinearFunction, table: Table) -> Removal | None:
     found = [
         _smallest(model, part, table[part.column], whole - own, before)
         for part, own in zip(model.parts, scores, strict=True)
-        if part.vectorizer is not None
+        if part.input.reads.trees
     ]
     return min((flip for flip in found if flip is not None), key=lambda flip: flip.subtree.size, default=None)
 
@@ -78,16 +109,9 @@ def _smallest(
 ) -> Removal | None:
     """Return the smallest such subtree of one tree; ``others`` is what all other parts add to the scores."""
     inner = np.flatnonzero(forest.arity > 0)
-    if inner.size * forest.n_nodes > MAX_NODES:
-        raise LimitError(
-            f"removing each of {inner.size} subtrees from a tree of {forest.n_nodes} nodes takes too long: "
-            "use find_flip=False"
-        )
     inner = inner[np.argsort(forest.subtree_size[inner], kind="stable")]
-    step = max(1, BATCH_NODES // forest.n_nodes)
-    for first in range(0, inner.size, step):
-        nodes = inner[first : first + step]
-        after = model.best(others + part.scores(Table({part.column: pruned(forest, nodes)})))
+    for nodes, trees in removals(forest, inner, "use find_flip=False"):
+        after = model.best(others + part.scores(Table({part.column: trees})))
         if (after != before).any():
             k = int((after != before).argmax())
             subtree = _subtree(forest, int(nodes[k]))

@@ -11,10 +11,11 @@ import numpy as np
 
 from treedot._pages.page import page
 from treedot._pages.printable import printable
-from treedot.models.explain.decision import Explanation, FragmentShare
+from treedot.models.explain.decision import Explanation
 from treedot.models.explain.model import FragmentWeight, ModelExplanation
 from treedot.models.explain.pair import PairExplanation, SharedFragment
-from treedot.models.explain.text import decision_words, extent_words, flip_words
+from treedot.models.explain.text import decision_words, extent_words, flip_words, values_words
+from treedot.models.explain.tree_values import REMOVAL, SHAPLEY, FragmentShare
 from treedot.trees import Forest, Tree
 from treedot.trees.drawing import DARKEST, STYLE, tree_html
 
@@ -44,6 +45,13 @@ _PAIR_MEANING = """
 of its children or none. The contribution of a fragment is divided equally among the inner nodes of its
 occurrences; the value of a node, its Shapley value with the other tree fixed, is the sum of its shares.
 Fragments of all sizes count; only the strongest small ones are listed.</p></details>
+"""
+
+
+_REMOVAL_MEANING = """
+<details><summary>What the numbers mean</summary>
+<p>{words} The rest of the tree is compared again, with its own length. Subtrees contain each other, so the
+values overlap, and their sum has no meaning. A word has the colour of its parent node.</p></details>
 """
 
 
@@ -84,7 +92,7 @@ def _explanation(found: Explanation) -> tuple[str, str]:
             *(coloured_tree(one.tree, one.node_values, largest, one.column) for one in found.trees),
             *_strongest("For", found.supporting),
             *_strongest("Against", found.opposing),
-            _MEANING,
+            _meaning(_MEANING, "score", [one.values_are for one in found.trees]),
         ]
     )
 
@@ -104,8 +112,8 @@ def _pair(found: PairExplanation) -> tuple[str, str]:
             *others,
             coloured_pair(found),
             *_strongest("Shared fragments", found.fragments),
-            f"<p>All others: {found.unlisted:+.3f}</p>",
-            _PAIR_MEANING,
+            "" if found.values_are == REMOVAL else f"<p>All others: {found.unlisted:+.3f}</p>",
+            _meaning(_PAIR_MEANING, "kernel", [found.values_are]),
         ]
     )
 
@@ -116,6 +124,12 @@ def coloured_pair(found: PairExplanation) -> str:
     largest = max(float(abs(values).max()) for _, values in sides)
     pictures = [f"<div>{coloured_tree(tree, values, largest)}</div>" for tree, values in sides]
     return f'<div class="beside">{"".join(pictures)}</div>'
+
+
+def _meaning(shapley: str, what: str, values_are: Sequence[str]) -> str:
+    """Return what the values are: Shapley values, differences by removal, or some of each."""
+    removal = _REMOVAL_MEANING.format(words=values_words(what)) if REMOVAL in values_are else ""
+    return removal + (shapley if SHAPLEY in values_are else "")
 
 
 def _strongest(title: str, shares: Sequence[FragmentShare | SharedFragment | FragmentWeight]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
+from functools import reduce
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -120,7 +121,7 @@ def kernel_folds(
 ) -> Iterator[Fold]:
     """Yield every fold with the sum of all inputs' kernels; Gram matrices are computed once."""
     kernels, others = by_kind(inputs)
-    gram = np.sum([each.kernel.gram(task.table[each.column], n_jobs=n_jobs) for each in kernels], axis=0)
+    gram = reduce(np.add, (each.kernel.gram(task.table[each.column], n_jobs=n_jobs) for each in kernels))
     beside = row_folds(others, task, folds, n_jobs) if others else None
     for train, test in folds:
         own, other = gram[np.ix_(train, train)], gram[np.ix_(test, train)]

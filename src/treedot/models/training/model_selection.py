@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -163,7 +164,7 @@ def _train_on_kernels(made: Inputs, rows: tuple[Any, ...], solve: Solver) -> Tra
         own if part is None else (part[1] @ part[1].T).toarray()
         for own, part in zip(rows, narrow, strict=True)
     ]
-    fit = solve(np.sum(products, axis=0))
+    fit = solve(reduce(np.add, products))
     support = np.flatnonzero(fit.weights.any(axis=1))
     inputs, columns, weights = list[ModelInput](), [], []
     for each, part in zip(made, narrow, strict=True):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import treedot as td
 from treedot._pages.page import table
+from treedot._runtime.jit import COMPILED
 from treedot.cli.tour.library import LARGEST_PIECE, SMALLEST_PIECE, pieces
 from treedot.cli.tour.plots import Curve, log_plot
 from treedot.cli.tour.quantities import bytes_text, rounded, seconds_text
@@ -43,7 +44,7 @@ def growth_part(functions: td.Forest, report: Callable[[], object]) -> tuple[str
         paragraph(
             f"The trees are {found[0].sizes[-1]:,} different statements and expressions of {SMALLEST_PIECE} "
             f"to {LARGEST_PIECE} nodes from the standard library. The times are those of this machine, with "
-            "all cores. They were measured while this page was made, after a warm-up that compiles code.",
+            f"all cores. They were measured while this page was made, {_warm_up_words()}.",
         ),
         measured(
             picture(plots, f"{crossing_words(found)}{dotted}.", _slope_words(found), _dashes_words(found))
@@ -51,6 +52,10 @@ def growth_part(functions: td.Forest, report: Callable[[], object]) -> tuple[str
         measured(_table(found)),
     ]
     return "".join(html), [f"  {_line(found)}", f"  {crossing_words(found)}"]
+
+
+def _warm_up_words() -> str:
+    return "after a warm-up that compiles code" if COMPILED else "with plain Python instead of compiled code"
 
 
 def crossing_words(found: Sequence[Growth]) -> str:

@@ -67,22 +67,18 @@ def _sections(n_functions: int, progress: Progress) -> list[Section]:
         done += 1
         progress(done)
 
-    def begin(work: str) -> None:
-        progress.describe(work)
-        progress(done)
-
     root = library_root()
-    begin("reading the standard library")
+    progress.describe("reading the standard library", now=True)
     functions, read_seconds = timed(lambda: units(root, n_functions))
     step()
     compared = standard_library(root, min(vectors.COMPARED, n_functions))
     step()
-    begin("trees to vectors")
+    progress.describe("trees to vectors", now=True)
     first = vectors_section(compared, functions, step)
-    begin("questions")
+    progress.describe("questions", now=True)
     second = questions_section()
     step()
-    begin("near-duplicates")
+    progress.describe("near-duplicates", now=True)
     third = duplicates_section(root, functions, read_seconds)
     step()
     return [first, second, third]

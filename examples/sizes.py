@@ -1,7 +1,7 @@
-"""How long does a formula take to evaluate? Learn a number from generated trees, and ask which parts cost most.
+"""How long does a formula take to evaluate? Learn it from generated trees, and ask which parts cost most.
 
-You learn: a regression of trees with counts of fragments, its error on new trees, and an explanation that sums
-to the predicted number.
+You learn: a regression of trees with counts of fragments, its error on new trees, and an explanation that
+sums to the predicted number.
 
     python examples/sizes.py
     open formula.html

@@ -37,6 +37,7 @@ from benchmarks import (
     partial,
     partial_vectors,
     passes,
+    regression,
     rows,
     scale,
     smoothed_vectors,
@@ -213,6 +214,14 @@ def test_every_program_prints_what_it_measured(module, options, data, capsys, mo
     monkeypatch.setenv("TREEDOT_DATA", data)
     module.main(options)
     assert len(capsys.readouterr().out.splitlines()) > 3
+
+
+def test_regressions_are_compared_with_ridge_on_the_same_rows(capsys, monkeypatch):
+    monkeypatch.delenv("TREEDOT_DATA", raising=False)
+    regression.main(["--turns", "1"])
+    lines = capsys.readouterr().out.splitlines()[2:]
+    assert len(lines) == 4
+    assert all(abs(float(line.split(" | ")[5])) < 0.005 for line in lines)
 
 
 def test_first_answers_are_measured_in_processes_of_their_own(capsys, monkeypatch):

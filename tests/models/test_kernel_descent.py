@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from models.test_coordinate_descent import objective, random_problem, sides
-from treedot.models.training.coordinate_descent import train_linear
+from treedot.models.training.coordinate_descent import PASSES_PER_CHECK, train_linear
 from treedot.models.training.kernel_descent import train_kernel
 
 
@@ -41,13 +41,14 @@ def test_the_objective_is_within_tol_of_the_optimum(tol, C):
     assert (value >= least * (1 - 1e-9)).all()
 
 
-def test_the_pass_that_solves_a_problem_is_its_last():
+def test_problems_stop_at_the_first_check_that_finds_them_solved():
     rows, y = random_problem(6, 100, 40, 3)
     problem = gram_of(rows), sides(y, 3), np.array([[0.01, 0.01], [1.0, 1.0], [100.0, 100.0]])
     found = train_kernel(*problem, tol=1e-3)
     assert found.passes[0] < found.passes[2]
-    for k, passes in enumerate(found.passes.tolist()):
-        before = train_kernel(*problem, tol=1e-3, max_passes=passes - 1)
+    assert (found.passes % PASSES_PER_CHECK == 0).all()
+    for k in np.flatnonzero(found.passes > PASSES_PER_CHECK).tolist():
+        before = train_kernel(*problem, tol=1e-3, max_passes=int(found.passes[k]) - PASSES_PER_CHECK)
         assert before.gap[k] > 1e-3
 
 

@@ -118,9 +118,9 @@ def test_values_of_dense_models_are_the_shapley_values_of_200_trees(normalize, c
 
 @pytest.mark.parametrize("kernel", WITH_SHAPLEY + BY_REMOVAL, ids=repr)
 def test_parts_sum_to_the_decision_value_and_survive_saving(kernel, tmp_path):
-    model = TreeClassifier(kernel=kernel, decay=0.4, C=1).fit(FOREST, CLASSES)
+    model = TreeClassifier(kernel=kernel, decay=0.4, C=1).fit(SMALL[:60], SMALL_CLASSES[:60])
     model.save(tmp_path / "model")
-    for tree in FOREST[:6]:
+    for tree in SMALL[:6]:
         scores = model.decision_function([tree])[0]
         for row, target in enumerate(model.classes_.tolist()):
             found = explain(model, tree, target, find_flip=False)
@@ -132,8 +132,8 @@ def test_parts_sum_to_the_decision_value_and_survive_saving(kernel, tmp_path):
 
 @pytest.mark.parametrize("kernel", BY_REMOVAL, ids=repr)
 def test_values_by_removal_are_differences_of_scores_and_say_so(kernel):
-    model = TreeClassifier(kernel=kernel, decay=0.4, C=1).fit(FOREST, CLASSES)
-    tree = FOREST[3]
+    model = TreeClassifier(kernel=kernel, decay=0.4, C=1).fit(SMALL[:60], SMALL_CLASSES[:60])
+    tree = SMALL[3]
     found = explain(model, tree, "two")
     row = model.classes_.tolist().index("two")
     before = model.decision_function([tree])[0, row]

@@ -15,6 +15,7 @@ from treedot._runtime.array_types import BoolArray, FloatArray, IntArray
 from treedot._runtime.hashing import GOLDEN, mix
 from treedot._runtime.jit import njit_borrowing
 from treedot.models.training.coordinate_descent import (
+    PASSES_PER_CHECK,
     LinearFit,
     over_problems,
     row_excess,
@@ -82,10 +83,11 @@ def _descend(
     for done in range(1, max_passes + 1):
         shuffle(order, np.uint64(mix(seed + done * GOLDEN)))
         _pass(gram, order, state, left, tol / n)
-        gap[left], passes[left] = _relative_gap(state)[left], done
-        left &= gap > tol
-        if not left.any():
-            break
+        if done % PASSES_PER_CHECK == 0 or done == max_passes:
+            gap[left], passes[left] = _relative_gap(state)[left], done
+            left &= gap > tol
+            if not left.any():
+                break
     weights = np.where(positive, state.alpha, -state.alpha)
     bias = np.array([weights[:, k].sum() for k in range(problems)])
     return LinearFit(weights, bias, gap, passes)

@@ -4,8 +4,9 @@ Every line is one kind of work, with its rate on one thread and its speed-up on 
 same run show what the machine allows: an *independent loop*, in which every thread computes on a few numbers
 of its own, and as many *processes* as threads, each with its share of the trees. The other figures, all at
 the largest number of threads, show where the rest goes: the time that a call runs in the calling thread only,
-while the others wait; the speed-up that this would allow on sixteen threads, which can be measured with fewer
-cores; the processor time relative to one thread (for shared memory); and the average number of busy threads.
+while the others wait; the *serial* share, which is that time over the processor time of one thread; the
+speed-up that this share would allow on sixteen threads (Amdahl's bound: computed, so it needs fewer cores);
+the processor time relative to one thread (for shared memory); and the average number of busy threads.
 """
 
 from __future__ import annotations
@@ -197,6 +198,7 @@ def line(name: str, rate: str, found: dict[int, Cost], loop: float, in_processes
     parts.append(f"{'':>11}" if in_processes is None else f"{in_processes:11.2f}")
     if most > 1:
         parts.append(f"{last.calling * 1e3:8.1f} ms{last.calling / last.wall:6.0%}")
+        parts.append(f"{last.calling / first.all:8.1%}")
         sixteen = last.calling + max(0.0, first.all - last.calling) / 16
         parts.append(f"{first.all / sixteen:9.1f}{last.all / first.all:7.2f}{last.all / last.wall:7.1f}")
     return "".join(parts)
@@ -225,7 +227,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print("times as fast as one thread; the bar is 1.8 at two, and at 16 either 10 or 0.9 of the loop")
     threads = "".join(f"{jobs:>6}" for jobs in counts)
     print(f"{'threads':<26}{'trees/s at 1':>12} {threads}{'of loop':>9}{'processes':>11}", end="")
-    print(f"{'calling thread':>17}{'limit 16':>9}{'CPU':>7}{'busy':>7}")
+    print(f"{'calling thread':>17}{'serial':>8}{'limit 16':>9}{'CPU':>7}{'busy':>7}")
     looped = costs(independent_loop, counts)
     loop = looped[1].wall / looped[most].wall
     print(line("independent loop", "", looped, loop, None), flush=True)

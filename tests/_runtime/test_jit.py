@@ -83,7 +83,7 @@ def show(name, *arrays):
             digest.update(part.tobytes())
     print(name, digest.hexdigest())
 
-forest, y = random_forest(3, 8, 24), ["a", "b"] * 4
+forest, y = random_forest(3, 16, 24), ["a", "b"] * 8
 words = {"a": [1.0, 0.5], "b": [0.5, 1.0]}
 subset, bounded, route = td.SubsetTreeKernel, td.kernels.BoundedTreeKernel, td.kernels.RouteKernel
 smoothed, partial = td.kernels.SmoothedPartialTreeKernel, td.PartialTreeKernel
@@ -91,8 +91,8 @@ for number, kernel in enumerate([
     subset(0.4), subset(0.4, normalize=True), subset(0.3, algorithm="TK"), bounded(0.4, budget=3), route(0.3),
     partial(0.4), partial(0.4, mu=0.3, gaps="span", normalize=True), smoothed(words), td.SubtreeKernel(0.4),
 ]):
-    one = [kernel(forest[0], forest[i]) for i in range(8)]
-    pairs = kernel.pairs(forest, np.arange(7), np.arange(1, 8))
+    one = [kernel(forest[0], forest[i]) for i in range(16)]
+    pairs = kernel.pairs(forest, np.arange(15), np.arange(1, 16))
     show(f"kernel{number}", kernel.gram(forest), np.array(one), pairs)
 for number, settings in enumerate([
     {}, {"damping": "linear"}, {"idf": True}, {"n_features": None}, {"dtype": "float64"},
@@ -108,8 +108,8 @@ model = td.TreeClassifier(decay=0.4, C=1.0).fit(forest, y)
 show("scores", model.decision_function(forest), td.explain(model, forest[0]).trees[0].node_values)
 rows = td.FragmentVectorizer().fit_transform(forest)
 show("products", td.dot_products(rows), *td.nearest(rows, k=5))
-show("edits", np.array([td.edit_distance(forest[0], forest[i]) for i in range(8)]))
-show("similarities", np.array([td.similarity(forest[0], forest[i]) for i in range(8)]))
+show("edits", np.array([td.edit_distance(forest[0], forest[i]) for i in range(16)]))
+show("similarities", np.array([td.similarity(forest[0], forest[i]) for i in range(16)]))
 groups = td.find_duplicates(forest, min_nodes=3, threshold=0.3)
 show("duplicates", np.array([group.similarity for group in groups]))
 print("compiled", jit.compiles(0))

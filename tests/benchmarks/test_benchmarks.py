@@ -239,8 +239,9 @@ def test_threads_are_compared_with_a_loop_and_with_processes(capsys, monkeypatch
     title, _, head, loop, rows = capsys.readouterr().out.splitlines()
     assert "generated, 20 trees" in title
     assert head.split()[:6] == ["threads", "trees/s", "at", "1", "1", "2"]
+    assert "serial" in head.split()
     assert loop.startswith("independent loop")
-    assert len(rows.split()) == 2 + 1 + 2 + 2 + 3 + 3  # name, rate, ratios, beside others, serial, CPU
+    assert len(rows.split()) == 2 + 1 + 2 + 2 + 4 + 3  # name, rate, ratios, beside others, serial, CPU
 
 
 def test_folders_of_pages_are_found_again(tmp_path, capsys):

@@ -1,8 +1,8 @@
 """Compare our own code with libraries that could replace it, if they are installed.
 
-Install ``pathspec safetensors conllu newick biopython rocket-fft edist zss svgling``; then ``python -m
-benchmarks.libraries`` runs both sides alternately and prints the best of five. CONTRIBUTING lists the
-decisions.
+Install ``pathspec safetensors conllu newick biopython rocket-fft edist zss svgling``; then
+``python -m benchmarks.libraries`` runs both sides alternately and prints the best of five. CONTRIBUTING
+lists the decisions.
 """
 
 from __future__ import annotations

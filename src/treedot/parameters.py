@@ -32,7 +32,7 @@ RESTS = ("dense", "blocks")  # how a row stores the fragments beyond its budget
 CONVENTIONS = ("paper", "collins-duffy")  # a fragment of one production counts 1, or λ
 SUBTREE_CONVENTIONS = (*CONVENTIONS, "kelp", "svm-light-tk")
 VECTOR_KERNELS = ("subset", "partial", "smoothed")  # kernels that dense vectors can approximate
-GAPS = ("toolkit", "span")  # which children a partial tree is charged for: skipped ones, or all in its span
+GAPS = ("toolkit", "span")  # a partial tree pays for skipped children, or for all in its span
 STARTS = ("any", "root")  # nodes at which routes start
 
 REPORT_FORMATS = ("text", "json", "sarif", "html", "markdown")

@@ -78,7 +78,7 @@ class Advice:
         _advice.append(self._text)
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not KeyboardInterrupt:  # which is still to be reported
+        if kind is not KeyboardInterrupt:  # an interrupt is still to be reported
             _advice.remove(self._text)
 
 

@@ -102,7 +102,7 @@ def _take(found: BaseFileLock, *, wait: bool) -> bool:
     except Timeout:
         return False
     except OSError as error:
-        if error.errno in WITHOUT_LOCKS:  # so nobody holds it
+        if error.errno in WITHOUT_LOCKS:  # no locks here, so nobody holds it
             with contextlib.suppress(OSError):
                 os.unlink(found.lock_file)
         raise

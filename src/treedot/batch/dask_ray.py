@@ -130,7 +130,7 @@ def _ray_head(ray: Any) -> tuple[str, int] | None:
     try:
         host, _, port = ray.get_runtime_context().gcs_address.rpartition(":")
         _connect((host, int(port)))
-    except Exception:  # for example through Ray's client, which detects a lost cluster itself
+    except Exception:  # for example with Ray's client, which detects a lost cluster itself
         return None
     return host, int(port)
 

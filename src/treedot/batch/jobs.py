@@ -30,8 +30,8 @@ def encode(
 
     The files are cut into shards. Each shard becomes an Arrow file in the folder, with the other columns of
     its input; ``load_vectors(out)`` reads all of them as one. The same call resumes an interrupted run:
-    finished parts are kept. Local processes do not import the calling script, so it needs no ``if __name__ ==
-    "__main__":``.
+    finished parts are kept. Local processes do not import the calling script, so it needs no
+    ``if __name__ == "__main__":``.
 
     Parameters
     ----------

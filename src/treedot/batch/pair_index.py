@@ -79,7 +79,7 @@ def write_pair_index(parts: Sequence[Path], folder: Path, threshold: float) -> N
     first_rows = np.flatnonzero(is_first)
     order = content_order(trees.size[first_rows], trees.key[first_rows])
     tree_row = first_rows[order]
-    place = np.full(len(is_first), -1, np.int64)  # of each row in the order by size
+    place = np.full(len(is_first), -1, np.int64)  # the place of each row in the order of size
     place[tree_row] = np.arange(len(tree_row))
     bounds = np.concatenate([[0], np.cumsum(trees.size[tree_row])])
     for name, array in (("tree_row", tree_row), ("copies", copies), ("bounds", bounds)):

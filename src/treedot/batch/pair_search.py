@@ -87,7 +87,7 @@ def is_planned(folder: Path, of: Plan) -> bool:
 def _description(of: Plan, files: dict[str, str]) -> dict[str, Any]:
     return {
         "task": "similar pairs",
-        "order": "content",  # of trees of equal size; without this key, the order of reading
+        "order": "content",  # the order of trees of equal size; without this key, that of reading
         "fingerprint": of.fingerprint,
         "threshold": of.work["threshold"],
         "files": files,

@@ -49,7 +49,7 @@ def check_names(own: Iterable[str], columns: Iterable[str]) -> None:
 
 
 class PartFile:
-    """Writes columns of rows; each call writes a record batch, and holds the last one back until the end.
+    """Writes rows in record batches, one per call; the last one is written at the end, with metadata.
 
     Parameters
     ----------

@@ -99,7 +99,7 @@ class Plan:
     shard_size: int
     inputs: tuple[Input, ...]
     shards: tuple[Shard, ...]
-    columns: str = ""  # of the first trees: an Arrow schema in Base64
+    columns: str = ""  # columns of the first trees: an Arrow schema in Base64
     sealed: bool = True  # whether all parts contain digests
 
     @classmethod

@@ -86,7 +86,7 @@ def planned(paths: Paths, folder: Path, work: Work, reading: Reading, shard_size
 
 
 def _mend(folder: Path, work: Work) -> None:
-    """Write the files that workers need again if they are missing or damaged."""
+    """Restore the files that workers need, if they are missing or damaged."""
     try:
         load_work(folder, work.description)
     except (TreedotError, OSError):

@@ -35,7 +35,7 @@ from treedot.readers import iter_trees
 from treedot.trees import Forest
 
 MAX_PASSES = 20
-VISITS = 3  # to every tree in a pass
+VISITS = 3  # visits to every tree in a pass
 SECONDS = 30.0  # between checkpoints
 
 

@@ -129,7 +129,7 @@ class State(NamedTuple):
     mean_bias: FloatArray
     loss: FloatArray  # contribution to P of the trees visited in this round
     excess: FloatArray  # their contribution to the duality gap
-    gap: FloatArray  # of the last complete round
+    gap: FloatArray  # the gap of the last complete round
     progress: IntArray  # complete rounds, and groups of blocks visited in the next one
     alpha_digests: Array  # digests of every block's α, after an even and after an odd number of rounds
 
@@ -157,7 +157,7 @@ class Update(NamedTuple):
     bias: FloatArray
     loss: FloatArray  # its trees' contribution to P at the start of the round
     excess: FloatArray  # and to the duality gap
-    alpha_digests: Array  # of its blocks
+    alpha_digests: Array  # digests of the α of its blocks
 
 
 class Deal(NamedTuple):

@@ -25,7 +25,7 @@ from treedot.trees import Forest
 
 TREES_AT_A_TIME = 2048
 NODES_AT_A_TIME = 1 << 17
-BYTES_AT_A_TIME = 1 << 25  # of dense vectors
+BYTES_AT_A_TIME = 1 << 25  # bytes of dense vectors at a time
 SMALL_TREE = "(S (A a) (B b c))"
 
 Columns = Mapping[str, Any]

@@ -88,7 +88,7 @@ def write_demo(out: Path, n_functions: int, say: Callable[[str], object] = print
 
 def _duplicates(root: Path, n_functions: int, say: Callable[[str], object]) -> list[Finding]:
     forest, read_seconds = timed(lambda: units(root, n_functions))
-    td.find_duplicates(forest[:50])  # what is compiled is not timed
+    td.find_duplicates(forest[:50])  # compile before timing
     groups, find_seconds = timed(lambda: td.find_duplicates(forest, n_jobs=-1))
     say(
         f"{len(forest)} functions of the standard library, read in {read_seconds:.1f} s; "
@@ -105,7 +105,7 @@ def _duplicates(root: Path, n_functions: int, say: Callable[[str], object]) -> l
 def _comparisons(root: Path, say: Callable[[str], object]) -> list[Comparison]:
     forest = standard_library(root, COMPARED)
     for method in METHODS:
-        compare(forest[:50], method, DRAWN)  # what is compiled is not timed
+        compare(forest[:50], method, DRAWN)  # compile before timing
     comparisons = [compare(forest, method, decay) for method in METHODS for decay in DECAYS]
     say(f"Dot products against the exact subset tree kernel, {len(forest)} functions:")
     rows = [COMPARISON_HEADER, *(c.row for c in comparisons)]
@@ -150,7 +150,7 @@ def standard_library(root: Path, n_functions: int) -> td.Forest:
         if found >= n_functions:
             break
     forest = td.Forest.concat(parts)
-    _, first = np.unique(forest.root_subtree, return_index=True)  # of equal trees
+    _, first = np.unique(forest.root_subtree, return_index=True)  # the first of equal trees
     return forest[np.sort(first)[:n_functions]]
 
 

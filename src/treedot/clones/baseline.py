@@ -38,7 +38,7 @@ class Baseline(NamedTuple):
 
     version: int
     units: list[Unit]
-    group: list[int]  # of every unit
+    group: list[int]  # the group of every unit
     near: frozenset[Pair]  # pairs of groups that are near-duplicates, smaller number first
     too_common: frozenset[Pair]  # pairs that are similar, but share too few rare productions
     grammars: dict[str, str]  # the versions that parsed the units; empty in files of earlier versions

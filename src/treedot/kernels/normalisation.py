@@ -12,7 +12,7 @@ import numpy as np
 from treedot._runtime.array_types import FloatArray, IntArray
 from treedot._runtime.threads import ONE_THREAD, Span, Threads
 
-BLOCK_ROWS = 32  # of a matrix at a time
+BLOCK_ROWS = 32  # rows of a matrix at a time
 
 T = TypeVar("T")
 

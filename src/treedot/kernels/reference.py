@@ -135,10 +135,10 @@ def partial_tree_kernel(
 ) -> float:  # fmt: skip
     """Return Moschitti's (2006) kernel of partial trees: K = Σ Δ(n1, n2) over all pairs of nodes.
 
-    Δ is 0 for different labels, μ λ² terminal_factor if either node is a leaf, and otherwise ``μ (λ² + Σ λ^g
-    ∏ Δ(child of n1, child of n2))`` over all pairs of equally long subsequences of the children of both. Let
-    d be the number of children from a subsequence's first to its last. Then g is d1 + d2 for 'span', and the
-    number of skipped children, d1 + d2 - 2 · length, for 'toolkit'.
+    Δ is 0 for different labels, μ λ² terminal_factor if either node is a leaf, and otherwise
+    ``μ (λ² + Σ λ^g ∏ Δ(child of n1, child of n2))`` over all pairs of equally long subsequences of the
+    children of both. Let d be the number of children from a subsequence's first to its last. Then g is
+    d1 + d2 for 'span', and the number of skipped children, d1 + d2 - 2 · length, for 'toolkit'.
 
     With another ``similarity`` σ of labels, it is Croce et al.'s (2011) smoothed kernel: Δ is multiplied by
     σ.
@@ -174,7 +174,7 @@ def partial_tree_values(
     partial tree ('span'), or only the number of skipped ones between them ('toolkit').
     """
     found: dict[Tree, float] = {}
-    rooted: list[list[tuple[Tree, float]]] = []  # of finished nodes that wait for their parents
+    rooted: list[list[tuple[Tree, float]]] = []  # at finished nodes that wait for their parents
     for node in tree.postorder():
         first = len(rooted) - len(node.children)
         below = rooted[first:]

@@ -84,7 +84,7 @@ class SubtreeKernel(FeatureKernel):
 
             def row(i: int, others: IntArray) -> FloatArray:
                 rows, columns = np.full(others.size, i), others
-                if y is None:  # of the lower half
+                if y is None:  # only the lower half
                     rows, columns = columns, rows
                 return toolkit_subtrees.pairs(both, rows, columns, self.decay, rule, self.max_pairs)
 

@@ -33,7 +33,7 @@ th, td {{ text-align: right }} :is(th, td):first-child {{ text-align: left }}
 class Mistake(NamedTuple):
     """A tree with a wrong prediction; ``margin`` is the difference of the two classes' scores."""
 
-    number: int  # of the tree, from 1
+    number: int  # the number of the tree, from 1
     truth: str
     predicted: str
     margin: float

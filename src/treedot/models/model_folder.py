@@ -30,7 +30,7 @@ CONFIG, WEIGHTS = "config.json", "weights.safetensors"
 FORMAT, VERSION = "treedot model", 2
 MAX_CONFIG = 1 << 26  # bytes
 MAX_CLASSES = 1 << 20
-ATTEMPTS = 100  # to read a folder while other processes replace it
+ATTEMPTS = 100  # attempts to read a folder while other processes replace it
 
 DTYPES: dict[str, np.dtype[Any]] = {
     "columns": np.dtype(np.int64),

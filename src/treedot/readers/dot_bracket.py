@@ -14,7 +14,7 @@ from treedot.trees import Forest
 ROOT = "ROOT"
 PAIR = "P"  # prefix of the two bases in the label of a pair
 UNPAIRED = ".,:_-"  # the variants that programs write
-MAX_LINES = 1 << 10  # of a record, which should have three
+MAX_LINES = 1 << 10  # a record should have three
 _OTHER_PAIR = re.compile(r"[\[\]{}<>A-Za-z]")
 
 

@@ -23,8 +23,8 @@ _REPRESENTATION = re.compile(r"\s*\|B([A-Z]+)(?::([^|]*))?\|(.*?)\|E\1\|")
 _TYPE = re.compile(r"(?<![^\s()])[A-Z]+##")  # before the label of a node
 FIRST_TREE = "|BT|"  # the default column of the tree; no representation has such a name
 CLASSES = (CLASS, f"left.{CLASS}", f"right.{CLASS}")  # the columns of classes, of single examples and pairs
-MAX_FEATURES = 1 << 14  # that become columns
-MAX_NUMBERS = 1 << 28  # in these columns, 8 bytes each
+MAX_FEATURES = 1 << 14  # most features that become columns
+MAX_NUMBERS = 1 << 28  # most numbers in these columns, 8 bytes each
 
 
 def read_svmlight_examples(stream: TreeStream, column: str = DEFAULT_COLUMN) -> Iterator[Forest]:

@@ -107,7 +107,7 @@ class _Tree:
         self._begin_node()
 
     def _begin_node(self, children: int = 0) -> None:
-        self._children = children  # of the node that may get its label and length next
+        self._children = children  # those of the node that may get its label and length next
         self._label: str | None = None
         self._length: str | None = None
         self._wants_length = False

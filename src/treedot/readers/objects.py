@@ -33,7 +33,7 @@ def read_items(items: list[Any], place_of: Callable[[int], str], on_bad: OnBad) 
     if all(isinstance(item, Tree) for item in items):
         return Forest.from_trees(items), list(range(len(items)))
     good: list[int] = []
-    labels: list[str] = []  # of all nodes in post-order
+    labels: list[str] = []  # labels of all nodes in post-order
     arity: list[int] = []
     offsets = [0]
     for i, item in enumerate(items):

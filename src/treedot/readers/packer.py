@@ -168,7 +168,7 @@ def _in_post_order(events: IntArray, ends: IntArray) -> tuple[IntArray, IntArray
     n_begun = np.count_nonzero((events & 1) == 0)
     label, arity = np.empty(events.size - n_begun, np.int32), np.zeros(events.size - n_begun, np.int32)
     offsets = np.zeros(ends.size, np.int64)
-    above, children = np.empty(n_begun + 1, np.int32), np.zeros(n_begun + 2, np.int32)  # of open nodes
+    above, children = np.empty(n_begun + 1, np.int32), np.zeros(n_begun + 2, np.int32)  # those of open nodes
     node = depth = 0
     for tree in range(1, ends.size):
         for k in range(ends[tree - 1], ends[tree]):

@@ -25,8 +25,8 @@ NO_QUOTES = (
     "a field seems quoted, but TSV has no quoting: save the table as .csv, or without quotes (in pandas, "
     "quoting=csv.QUOTE_NONE)"
 )
-MAX_CELLS = 1 << 20  # of a batch: if each row has its own columns, most values are missing
-VECTORS_KEY = b"treedot.spec"  # in the metadata of a Parquet file of vectors
+MAX_CELLS = 1 << 20  # cells of a batch; if each row has its own columns, most cells are empty
+VECTORS_KEY = b"treedot.spec"  # key in the metadata of a Parquet file of vectors
 
 Row = tuple[int, dict[str, Any]]  # the line or row number, and the values by column
 

@@ -31,7 +31,7 @@ class TextWindow(ABC):
     def __init__(self, stream: TreeStream) -> None:
         self.stream = stream
         self.text, self.at, self.ended, self.problem = "", 0, False, ""
-        self._line, self._line_start, self._counted = 1, 0, 0  # of the last position that was looked up
+        self._line, self._line_start, self._counted = 1, 0, 0  # those of the last position looked up
         self._decoder: codecs.IncrementalDecoder | None = None
 
     @abstractmethod
@@ -81,7 +81,7 @@ class TextWindow(ABC):
             if self.ended:
                 self.at = len(self.text)
                 return False
-            self.at = max(self.at, len(self.text) - 1)  # which may begin a match
+            self.at = max(self.at, len(self.text) - 1)  # the last character may begin a match
             self.grow()
         self.at = found.end()
         return True

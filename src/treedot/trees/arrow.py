@@ -1,9 +1,9 @@
 """Forests as Arrow tables: one row per tree, readable by any Arrow or Parquet tool.
 
-Schema: ``__treedot_label__: list<string>`` (post-order labels, dictionary-encoded), ``__treedot_arity__:
-list<int32>`` (post-order child counts), then one column per entry of ``Forest.columns``, under its own name.
-The table's metadata holds ``treedot.forest = 2``, the version of this schema. In version 1, which can still
-be read, the first two columns are ``label`` and ``arity``.
+Schema: ``__treedot_label__: list<string>`` (post-order labels, dictionary-encoded),
+``__treedot_arity__: list<int32>`` (post-order child counts), then one column per entry of ``Forest.columns``,
+under its own name. The table's metadata holds ``treedot.forest = 2``, the version of this schema. In version
+1, which can still be read, the first two columns are ``label`` and ``arity``.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ OWN = Layout("__treedot_label__", "__treedot_arity__")
 VERSION_KEY = b"treedot.forest"
 VERSION = b"2"
 LAYOUTS = {VERSION: OWN, b"1": Layout("label", "arity")}  # layouts that can be read
-BATCH_BYTES = 1 << 24  # of rows in memory at a time
+BATCH_BYTES = 1 << 24  # bytes of rows in memory at a time
 
 
 def to_arrow(forest: Forest) -> Any:

@@ -19,7 +19,7 @@ EXAMPLES = {".klp": kelp_line, ".svmlight": svmlight_line}  # suffixes of format
 TABLES = (".parquet", ".arrow", ".feather")
 TREES_AT_A_TIME = 4096
 NODES_AT_A_TIME = 1 << 20
-CELLS_AT_A_TIME = 1 << 20  # of the columns
+CELLS_AT_A_TIME = 1 << 20  # values of columns
 
 
 class ForestWriter(Protocol):

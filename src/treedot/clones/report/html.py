@@ -78,7 +78,7 @@ def _item(finding: Finding) -> dict[str, Any]:
     }
 
 
-_ORDERS = ("band", "score", "similarity", "nodes")  # what the page filters and sorts by
+_ORDERS = ("band", "score", "similarity", "nodes")  # fields that the page filters and sorts by
 
 
 def _copy(member: Member) -> dict[str, Any]:

@@ -38,7 +38,7 @@ class Weights(NamedTuple):
     step: float  # κ
     inner: float  # Δ of two inner nodes with equal labels, without T: μ λ²
     leaf: float  # Δ of two nodes with equal labels if one is a leaf
-    longest: int  # of a subsequence; 0 for any length
+    longest: int  # the longest subsequence; 0 for any length
     similarity: FloatArray  # σ of labels, as in ``LabelSimilarities``
 
 
@@ -76,9 +76,9 @@ class Plan(NamedTuple):
     """The plan for comparing nodes of one production with runs of nodes, each run of one production.
 
     Run ``r`` consists of the nodes from ``start[r]`` to ``start[r + 1] - 1`` of a list; their labels have the
-    similarity ``root[r]``. For every ``m`` below ``matches[r]``, child ``row[r, m]`` and child ``column[r,
-    m]`` have labels of similarity ``similarity[r, m]``. ``factor[r, m, k]`` is a power of λ: one factor for
-    every child skipped between pairs ``k`` and ``m``; 0 if ``k`` is not before ``m``.
+    similarity ``root[r]``. For every ``m`` below ``matches[r]``, child ``row[r, m]`` and child
+    ``column[r, m]`` have labels of similarity ``similarity[r, m]``. ``factor[r, m, k]`` is a power of λ:
+    one factor for every child skipped between pairs ``k`` and ``m``; 0 if ``k`` is not before ``m``.
     """
 
     start: IntArray

@@ -12,7 +12,7 @@ from treedot.models.inputs.table import Table
 from treedot.trees import Forest, Tree
 
 BATCH_NODES = 2**16
-MAX_NODES = 2**25  # of all pruned trees together
+MAX_NODES = 2**25  # nodes of all pruned trees together
 
 
 class Removal(NamedTuple):

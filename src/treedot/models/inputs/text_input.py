@@ -16,9 +16,9 @@ from treedot.errors import SourceError
 from treedot.models.inputs.model_input import StoredInput, check_arrays
 from treedot.models.inputs.table import Columns, Table
 
-VERSION = 1  # of the rows below: a change that alters rows needs a new number
+VERSION = 1  # version of the rows; raise it if they change
 LONGEST = 2  # words of the longest n-gram
-BITS = 30  # of the hash that select the column, so that n-grams hardly ever collide
+BITS = 30  # bits of the hash that select the column; n-grams hardly ever collide
 WORD = re.compile(r"\w+|[^\w\s]")
 
 

@@ -84,8 +84,8 @@ class PassFigures(NamedTuple):
 
     mean_weights: Matrix  # over all visits; initially the weights
     mean_bias: FloatArray
-    loss: FloatArray  # what each visited row added to P just before its visit
-    excess: FloatArray  # what it added to P - D
+    loss: FloatArray  # each visited row's contribution to P just before its visit
+    excess: FloatArray  # its contribution to P - D
     visited: int  # rows visited before this call
     of_rows: int  # rows of the whole pass
 

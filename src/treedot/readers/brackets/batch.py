@@ -43,7 +43,7 @@ class Batch:
     def __init__(self, size: int) -> None:
         slots = min(max(FEWEST_SLOTS, 1 << (size // 16).bit_length()), MOST_SLOTS)
         self._table = empty_table(slots, np.empty(0, np.uint8), secrets.randbits(62) | 1)
-        self._nodes_per_byte = 0.25  # for the size of the arrays of a scan
+        self._nodes_per_byte = 0.25  # determines the size of the arrays of a scan
         self._begin()
 
     def _begin(self) -> None:

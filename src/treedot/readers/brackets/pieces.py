@@ -54,7 +54,7 @@ class Piece(NamedTuple):
     """Some whole trees of a padded text."""
 
     whole: Text
-    before: Before  # of the whole text
+    before: Before  # the lines before the whole text
     begin: int
     end: int
     trees: int  # UNKNOWN for all that was read, if the text is not cut any further
@@ -74,9 +74,9 @@ class Found(NamedTuple):
     """Possible beginnings of trees in a block of text, before anything is known about the text before it."""
 
     starts: IntArray  # brackets that open at the lowest depth
-    fewest: int  # that depth, relative to the start of the block
+    fewest: int  # their depth, relative to the start of the block
     more: int  # the depth at the end, relative to the start
-    breaks: int  # of lines
+    breaks: int  # line breaks
 
 
 @njit
@@ -132,7 +132,7 @@ class Pieces:
         self._not_done: deque[Piece] = deque()
         self._text, self._used = padded(), 0  # the text, and the number of its bytes in pieces
         self._begun = False
-        self._failure: SourceError | None = None  # of the stream
+        self._failure: SourceError | None = None  # the error of the stream
 
     def __iter__(self) -> Iterator[Piece]:
         before, left = Before(), self._batch_size

@@ -46,7 +46,7 @@ class _Window:
         self.padded = padded()
         self.bytes_before, self.before = 0, Before()
         self.blank_before = True  # whether only blanks precede it
-        self.line, self.line_start = 0, 0  # of the last position looked up; the next ones follow it
+        self.line, self.line_start = 0, 0  # those of the last position looked up; the next ones follow it
         self.at_end = False
         self.fresh = True
 

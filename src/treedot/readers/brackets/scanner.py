@@ -29,7 +29,7 @@ class Scan(NamedTuple):
     """The trees found in a text, and why the scanner stopped."""
 
     stop: int  # COMPLETE, or the error
-    position: int  # of the error; for an unclosed tree, its start
+    position: int  # where the error is; for an unclosed tree, its start
     used: int  # the position after the last finished tree and, without an error, after the next blanks
     n_tokens: int  # the number of known tokens
     label: IntArray  # the token number of every node of the finished trees, in post-order

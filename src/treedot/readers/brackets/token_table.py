@@ -22,7 +22,7 @@ class Table(NamedTuple):
     head: npt.NDArray[np.uint64]  # its first eight bytes
     start: IntArray  # where it starts in the pool; the last entry is where the next one will start
     pool: Text  # all tokens, each followed by a line break
-    key: int  # of the hashes, an odd number; a secret key prevents files made to collide
+    key: int  # an odd key of the hashes; a secret one prevents files made to collide
 
 
 @inlined

@@ -95,7 +95,7 @@ class _Parser:
 
     def __init__(self, window: _Window, packer: Packer, records: bool, policy: str) -> None:
         self._window, self._packer, self._records, self._policy = window, packer, records, policy
-        self._open: list[str] = []  # of the enclosing arrays and objects
+        self._open: list[str] = []  # brackets of the enclosing arrays and objects
         self._outside = 0  # the depth of trees: 1 in an array of records
         self._expected = _VALUE
         self._first_line = 0

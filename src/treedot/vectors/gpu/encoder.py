@@ -185,7 +185,7 @@ class GpuEncoder:
         import torch
 
         if isinstance(weights, np.ndarray):
-            weights = weights.copy()  # of a model they cannot be written to, which PyTorch warns of
+            weights = weights.copy()  # those of a model are read-only, which PyTorch warns of
         weights = torch.as_tensor(weights, dtype=torch.float32, device=self.device)
         if weights.ndim != 2 or weights.shape[1] != self.spec.n_components:
             wanted = f"(rows, {self.spec.n_components})"

@@ -4,12 +4,12 @@ Two similar trees share one of their rarest productions. Which productions are r
 trees have been read. So the work takes two rounds of tasks, and a single process works between and after
 them:
 
-1. Each shard becomes a part that lists the productions of its trees, as keys hashed from the labels. 2. One
-process builds an index of these lists, in files that are mapped into memory (``pair_index``). 3. Each range
-of trees of the index is looked up in it: the compiled search of ``clones.similarity``, in
+1. Each shard becomes a part that lists the productions of its trees, as keys hashed from the labels.
+2. One process builds an index of these lists, in files that are mapped into memory (``pair_index``).
+3. Each range of trees of the index is looked up in it: the compiled search of ``clones.similarity``, in
    the same order and with the same limits as in memory, finds the smaller trees that are similar
    (``pair_search``).
-4. One process makes groups of the pairs, as in memory, of the trees that are in any pair.
+4. One process forms groups from the pairs, as in memory, with only the trees that are in a pair.
 
 Keys stand for productions (2^62 values) and trees (2^128 values). Apart from collisions of keys, pairs,
 similarities and groups are the same to the last bit. A task needs memory for its shard; or for its range,

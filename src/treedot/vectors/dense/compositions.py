@@ -27,7 +27,7 @@ class Algebra(ABC):
     size : int
         The dimension d of the vectors.
     seed : int
-        Every random choice follows from it.
+        The seed of all random choices.
     """
 
     name: str

@@ -39,7 +39,7 @@ class DenseRest:
         self._mixers = dense_rest.make_mixers(spec.rest_size, spec.seed)
 
     def encode(self, chunk: chunks.Chunk, exact: bool) -> RestRows:
-        """Return unit vectors, or empty rows for trees without a rest; the factors are lengths.
+        """Return the rests as unit vectors, with lengths as factors; empty rows for trees without a rest.
 
         The sums of squares are 1, apart from rounding. With ``exact``, rows get their exact lengths without
         them, so they are left out.

@@ -270,7 +270,7 @@ def test_changed_files_and_settings_are_refused(folder, tmp_path):
         ({"random_state": 1}, "random_state"),
         ({"class_weight": "balanced"}, "class_weight"),
         ({"vectorizer": FragmentVectorizer(n_features=2**13)}, "rows"),
-        ({"on_bad": print}, "skipping bad trees"),
+        ({"on_bad": print}, "leaving out bad trees"),
     ):
         with pytest.raises(ParameterError, match=f"changed since it began: {name}.* delete the folder"):
             train(folder, path, **changed)

@@ -102,7 +102,7 @@ def test_changing_a_kernel_after_the_fit_changes_nothing_before_the_next():
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (SubsetTreeKernel, r"not the class SubsetTreeKernel: give SubsetTreeKernel\(normalize=True\)"),
+        (SubsetTreeKernel, r"not the class SubsetTreeKernel: pass SubsetTreeKernel\(normalize=True\)"),
         ("subset", r"such as SubsetTreeKernel\(decay=0.4, normalize=True\), not 'subset'"),
         (len, "must be a tree kernel"),
     ],

@@ -127,7 +127,7 @@ def held_training(
         **_described(files),
         **reading,
         "label": class_column,
-        "skipping bad trees": on_bad is not None,
+        "leaving out bad trees": on_bad is not None,
         **described_settings(classifier),
     }
 

@@ -25,11 +25,18 @@ Progress = Callable[[int, int], object]
 
 
 class Trial(NamedTuple):
-    """Settings that were tried, and their weighted accuracy on the test examples of all folds."""
+    """Settings that were tried, and their weighted accuracy on the test examples of all folds.
+
+    None stands for a parameter that the vectorizer or kernel determines.
+    """
 
     decay: float | None
     C: float
     accuracy: float
+    idf: bool | None = None
+    damping: str | None = None
+    words: bool = False
+    labels: bool = False
 
 
 class Trained(NamedTuple):
@@ -115,7 +122,7 @@ def try_all(
                         progress(done, total)
     total_weight = float(task.sample_weight.sum())
     return [
-        Trial(candidate.decay, cost, min(1.0, float(correct[i, j]) / total_weight))
+        Trial(C=cost, accuracy=min(1.0, float(correct[i, j]) / total_weight), **candidate.settings._asdict())
         for i, candidate in enumerate(candidates)
         for j, cost in enumerate(costs)
     ]

@@ -20,10 +20,10 @@ from treedot.models.inputs.vectorizer_input import VectorizerInput, from_stored,
 from treedot.models.linear_model import LinearModel, best_class
 from treedot.models.training.candidates import Settings, candidates, checked_settings
 from treedot.models.training.folds import Task, by_kind, checked_groups, split_folds
-from treedot.models.training.model_selection import Trial, make_trainer, train, try_all, warn_of_gap
+from treedot.models.training.model_selection import Trial, make_trainer, select, train, warn_of_gap
 from treedot.models.training.one_vs_rest import checked_classes, class_costs, one_vs_rest
 from treedot.models.training.sample_weight import checked_sample_weight
-from treedot.parameters import checked_positive, checked_share
+from treedot.parameters import checked_integer, checked_positive, checked_share
 from treedot.vectors.transformers import TreeInput
 
 DECAYS = (0.1, 0.2, 0.4)
@@ -233,8 +233,7 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
         self.trials_, chosen = list[Trial](), 0
         if len(choices) * len(costs) > 1:
             folds = split_folds(task.y, self.cv, None if groups is None else groups[used])
-            self.trials_ = try_all(choices, costs, task, folds, trainer, self.n_jobs, progress)
-            chosen = int(np.argmax([trial.accuracy for trial in self.trials_]))
+            self.trials_, chosen = select(choices, costs, task, folds, trainer, self.n_jobs, progress)
         candidate, self.C_ = choices[chosen // len(costs)], costs[chosen % len(costs)]
         trained = train(candidate, self.C_, task, trainer, self.n_jobs)
         self.classes_ = task.classes
@@ -413,6 +412,7 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
         return Task(table, y, classes, sample_weight, sides.T, costs), used
 
 
-def _checked_trial(C: Any, accuracy: Any, **settings: Any) -> Trial:
-    shares = checked_positive("C", C), checked_share("accuracy", accuracy)
-    return Trial(C=shares[0], accuracy=shares[1], **checked_settings(settings)._asdict())
+def _checked_trial(C: Any, accuracy: Any, folds: Any = None, **settings: Any) -> Trial:
+    folds = None if folds is None else checked_integer("folds", folds, at_least=1)
+    figures = {"C": checked_positive("C", C), "accuracy": checked_share("accuracy", accuracy), "folds": folds}
+    return Trial(**figures, **checked_settings(settings)._asdict())

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from treedot._runtime.array_types import BoolArray, FloatArray, IntArray
+from treedot._runtime.array_types import Array, BoolArray, FloatArray, IntArray
 from treedot._runtime.threads import thread_map
 from treedot.models.inputs.inputs import Inputs
 from treedot.models.inputs.model_input import ModelInput
@@ -22,12 +22,16 @@ from treedot.models.training.kernel_descent import train_kernel
 from treedot.parameters import checked_integer, checked_positive
 
 Progress = Callable[[int, int], object]
+FEW = 12  # settings that are all tried on all folds
+FINALISTS = 3  # settings that are tried on all folds, if there are more
+LEAST = 500  # examples that a training of the search gets at least, if there are so many
 
 
 class Trial(NamedTuple):
-    """Settings that were tried, and their weighted accuracy on the test examples of all folds.
+    """Settings that were tried, and their weighted accuracy on the test examples of the folds.
 
-    None stands for a parameter that the vectorizer or kernel determines.
+    None stands for a parameter that the vectorizer or kernel determines. ``folds`` is the number of folds
+    whose test examples count; settings with fewer folds than others were dropped early.
     """
 
     decay: float | None
@@ -37,6 +41,7 @@ class Trial(NamedTuple):
     damping: str | None = None
     words: bool = False
     labels: bool = False
+    folds: int | None = None
 
 
 class Trained(NamedTuple):
@@ -91,7 +96,53 @@ def warn_of_gap(fit: LinearFit, tol: float) -> None:
         )
 
 
-def try_all(
+class Rung(NamedTuple):
+    """A step of successive halving: which folds train on which share of their examples."""
+
+    first: int
+    end: int
+    share: float
+    keep: int  # settings that go on to the next rung
+
+    def of(self, folds: list[tuple[IntArray, IntArray]], y: Array) -> list[tuple[IntArray, IntArray]]:
+        """Return the folds of this rung, each with its share of training examples of every class."""
+        step = 1 / self.share
+        cut = []
+        for train, test in folds[self.first : self.end]:
+            by_class = train[np.argsort(y[train], kind="stable")]
+            which = np.arange(0, train.size, step).astype(np.int64)
+            cut.append((np.sort(by_class[which]), test))
+        return cut
+
+
+def rungs(n_settings: int, n_folds: int, n_examples: int) -> list[Rung]:
+    """Plan successive halving; a few settings are all tried on all folds.
+
+    A third of the settings stay after training on a ninth of the examples of the first fold, and a third of
+    these after training on a third of them. The rest is trained on all examples of two folds, and the best
+    three are trained on all folds.
+
+    Examples
+    --------
+    >>> [rung.keep for rung in rungs(64, 5, 5000)]
+    [21, 7, 3, 1]
+    """
+    if n_settings <= FEW:
+        return [Rung(0, n_folds, 1.0, 1)]
+    n_train = n_examples - n_examples // n_folds
+    planned = [
+        Rung(0, 1, max(1 / 9, LEAST / n_train), max(n_settings // 3, FINALISTS)),
+        Rung(0, 1, max(1 / 3, LEAST / n_train), max(n_settings // 9, FINALISTS)),
+    ]
+    two = min(2, n_folds)
+    return [
+        *(rung for rung in planned if rung.share < 1),
+        Rung(0, two, 1.0, FINALISTS),
+        Rung(two, n_folds, 1.0, 1),
+    ]
+
+
+def select(
     candidates: list[Candidate],
     costs: list[float],
     task: Task,
@@ -99,10 +150,15 @@ def try_all(
     trainer: Trainer,
     n_jobs: int | None,
     progress: Progress | None,
-) -> list[Trial]:
-    """Return the cross-validated accuracy of every candidate with every C."""
-    correct = np.zeros((len(candidates), len(costs)))  # the sum of their weights
-    done, total = 0, correct.size * len(folds)
+) -> tuple[list[Trial], int]:
+    """Try every candidate with every C by successive halving; return the trials, and the best one's number."""
+    settings = [(i, j) for i in range(len(candidates)) for j in range(len(costs))]
+    plan = rungs(len(settings), len(folds), len(task.table))
+    sizes = [len(settings), *(rung.keep for rung in plan)]
+    total = sum(n * (rung.end - rung.first) for n, rung in zip(sizes, plan, strict=False))
+    right, seen = np.zeros((2, len(candidates), len(costs)))  # sums of weights
+    folds_of = np.zeros(right.shape, np.int64)
+    alive, done, whole = settings, 0, 1.0
 
     def test(fold: Fold, cost: float) -> float:
         own = task.sample_weight[fold.train]
@@ -111,21 +167,38 @@ def try_all(
         found = best_class(task.classes, scores[:, 0] if fit.bias.size == 1 else scores)
         return float(task.sample_weight[fold.test][found == task.y[fold.test]].sum())
 
-    for i, candidate in enumerate(candidates):
-        make = kernel_folds if candidate.is_kernel else row_folds
-        with thread_map(n_jobs) as run_all:
-            for fold in make(candidate.inputs, task, folds, n_jobs):
-                for j, right in enumerate(run_all(test, [fold] * len(costs), costs)):
-                    correct[i, j] += right
-                    done += 1
-                    if progress is not None:
-                        progress(done, total)
-    total_weight = float(task.sample_weight.sum())
-    return [
-        Trial(C=cost, accuracy=min(1.0, float(correct[i, j]) / total_weight), **candidate.settings._asdict())
-        for i, candidate in enumerate(candidates)
-        for j, cost in enumerate(costs)
+    for rung in plan:
+        if whole < 1 or rung.share < 1:  # only trainings on all examples are added up
+            for i, j in alive:
+                right[i, j] = seen[i, j] = folds_of[i, j] = 0
+        whole = rung.share
+        for i in sorted({i for i, _ in alive}):
+            own = [costs[j] for k, j in alive if k == i]
+            make = kernel_folds if candidates[i].is_kernel else row_folds
+            with thread_map(n_jobs) as run_all:
+                for fold in make(candidates[i].inputs, task, rung.of(folds, task.y), n_jobs):
+                    weight = float(task.sample_weight[fold.test].sum())
+                    for cost, correct in zip(own, run_all(test, [fold] * len(own), own), strict=True):
+                        j = costs.index(cost)
+                        right[i, j] += correct
+                        seen[i, j] += weight
+                        folds_of[i, j] += 1
+                        done += 1
+                        if progress is not None:
+                            progress(done, total)
+        score = np.divide(right, seen, where=seen > 0, out=np.zeros_like(right))
+        alive = sorted(alive, key=lambda pair: (-score[pair], settings.index(pair)))[: rung.keep]
+        alive.sort()
+    trials = [
+        Trial(
+            C=costs[j],
+            accuracy=min(1.0, float(score[i, j])),
+            folds=int(folds_of[i, j]),
+            **candidates[i].settings._asdict(),
+        )
+        for i, j in settings
     ]
+    return trials, settings.index(alive[0])
 
 
 def train(candidate: Candidate, C: float, task: Task, trainer: Trainer, n_jobs: int | None) -> Trained:

@@ -16,14 +16,19 @@ CORE := $(addprefix tests/,trees readers/brackets readers/code/test_units.py _ru
 help: ## List the tasks
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-11s%s\n", $$1, $$2}'
 
-# An environment with one of the project's extras; those for development hold those for plots.
-EXTRAS := $(addprefix $(VENV)/,plots dev docs dist)
+# An environment with treedot, and with one of its extras.
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
+$(BIN)/treedot: pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(INSTALL) .
+	@touch $@
+EXTRAS := $(addprefix $(VENV)/,dev docs dist)
 $(EXTRAS): $(VENV)/%: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
-	@touch $@ $(if $(filter dev,$*),$(VENV)/plots)
+	$(INSTALL) '.[$*]'
+	@touch $@ $(BIN)/treedot
 
-demo: $(VENV)/plots ## Find near-duplicate functions in Python's standard library; writes demo/index.html
+demo: $(BIN)/treedot ## Make a tour with pictures: vectors, questions, near-duplicates; writes demo/index.html
 	$(BIN)/treedot demo --out demo
 
 check: $(VENV)/dev ## Style, types, layers and docstrings

@@ -16,6 +16,12 @@ WANTED_IN_SOURCE = (
     "tests/conftest.py",
     "paper/__init__.py",
 )
+DATA = (
+    "py.typed",
+    "clones/report/page.css",
+    "clones/report/page.js",
+    "cli/tour/questions.tsv",
+)  # of the wheel
 
 
 def main(folder: str) -> None:
@@ -34,7 +40,7 @@ def main(folder: str) -> None:
     if strangers:
         sys.exit(f"{wheel.name} holds {strangers}")
     modules = {str(path.relative_to("src")) for path in Path("src/treedot").rglob("*.py")}
-    others = {"treedot/py.typed", "treedot/clones/report/page.css", "treedot/clones/report/page.js"}
+    others = {f"treedot/{name}" for name in DATA}
     if lacking := sorted((modules | others) - set(names)):
         sys.exit(f"{wheel.name} lacks {lacking}")
     with tarfile.open(source) as tar:

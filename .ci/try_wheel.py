@@ -36,7 +36,6 @@ CODE = {
 WITH_EXTRAS = (
     "batch encode trees.tsv -o parts/",
     "convert site/ -o pages.parquet",
-    "demo",
     "info trees.parquet",
 )
 
@@ -62,12 +61,14 @@ def main(folder: str) -> None:
         (home / "classify.md").write_text(section(readme, "Classify and explain"), encoding="utf-8")
         run([python, "-m", "doctest", "classify.md"], home)
         commands = [line for line in commands_in(readme) if line not in WITH_EXTRAS]
-        for line in [*commands, "check"]:
+        for line in [*commands, "check", "demo --functions 300"]:
             print(run([command, *shlex.split(line)], home), end="")
         for line in WITH_EXTRAS:
             said = run([command, *line.split()], home, code=1)
             if "pip install 'treedot[" not in said:
                 sys.exit(f"treedot {line} does not say what to install: {said}")
+        if not (home / "demo/index.html").is_file():
+            sys.exit("treedot demo wrote no page")
     print(f"{wheel.name}: the README's classification and {len(commands)} commands work without extras")
 
 

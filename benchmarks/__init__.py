@@ -1,1 +1,1 @@
-"""Speed and memory, measured: ``make bench``."""
+"""Benchmarks of speed and memory: ``make bench``."""

@@ -1,7 +1,7 @@
 """Measure reading, encoding, exact kernels and search in one run; print one table and write JSON and plots.
 
 The unit is a *row pass*: the time of ``y += a * x`` over d float32 numbers in cache, measured in the same
-run. Rates that the machine's speed would blur are also given as if a row pass of 8192 took 1 us.
+run. Rates that depend on the machine's speed are also given as if a row pass of 8192 numbers took 1 us.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ class Figure:
     what: str
     value: float
     unit: str
-    floor: float | None = None  # the best that could be, in the same unit
-    bar: str = ""  # what it should be
+    floor: float | None = None  # the best possible value, in the same unit
+    bar: str = ""  # the target
 
     @property
     def ratio(self) -> float | None:
-        """Return how far from the floor the value is."""
+        """Return the ratio of the value to the floor."""
         return None if self.floor is None else self.value / self.floor
 
 
@@ -86,7 +86,7 @@ def transform() -> float:
 
 
 def reading(data: str | None, wanted: str) -> list[Figure]:
-    """Measure what is read into a Forest from a file of brackets, from texts in memory and from a table."""
+    """Measure reading into a Forest from a file of brackets, from texts in memory and from a table."""
     forest, name = benchmark_forest(data, wanted)
     if name != wanted:
         return []
@@ -108,7 +108,7 @@ def reading(data: str | None, wanted: str) -> list[Figure]:
 
 
 def reading_documents() -> list[Figure]:
-    """Measure what is read as trees from pages and from JSON, of one large file each."""
+    """Measure reading pages and JSON, from one large file each."""
     made, _ = pages(n_sites=1, n_templates=2, n_pages=20, n_noise=0)
     raw = "".join(made).encode()
     records = json.dumps([{"id": k, "tags": ["a", "b"], "at": {"x": 1.5, "y": [k]}} for k in range(20_000)])
@@ -163,7 +163,7 @@ def encoding(forest: Forest) -> list[Figure]:
 
 
 def fragments(forest: Forest) -> list[Figure]:
-    """Measure bounded rows against dense vectors of the default size, and products of them."""
+    """Measure bounded rows against dense vectors of the default size, and their dot products."""
     encoder = SparseEncoder(SparseSpec())
     took = seconds(lambda: encoder.encode(forest, n_jobs=1))
     dense = encode_seconds(forest, "mixed")
@@ -194,7 +194,7 @@ def rates(forest: Forest) -> list[Figure]:
 
 
 def cold(forest: Forest) -> list[Figure]:
-    """Measure what labels cost that were never seen before."""
+    """Measure the cost of labels that are new to the process."""
     rows = []
     for composition in COMPOSITIONS:
         spec = DenseSpec(composition=composition, normalize=False)

@@ -1,9 +1,9 @@
-"""Show how well similarities tell Java clones: ``python -m benchmarks.clones [--data DIR]``.
+"""Measure how well similarities identify Java clones: ``python -m benchmarks.clones [--data DIR]``.
 
-Functions of BigCloneBench, blurred: identifiers and literals left out. For every similarity, the share of the
-clone pairs of type 3 (edited copies) above the value that .2 % of other pairs exceed; the same for the tenth
-of them that share the fewest tokens, and where the names in one of the two are all others. Other pairs are
-from different clone classes.
+The functions are those of BigCloneBench, blurred: without identifiers and literals. For every similarity, the
+table shows the share of type-3 clone pairs (edited copies) above the value that .2 % of other pairs exceed;
+the same for the tenth of them that share the fewest tokens; and for pairs in which all names of one function
+are changed. Other pairs come from different clone classes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from treedot.clones.similarity import production_multisets, similarities
 
 OTHERS = 200_000  # pairs
 FALSE_POSITIVES = 0.002
-SHOWN = 50  # of the other pairs, the most similar ones
+SHOWN = 50  # the most similar of the other pairs
 NAMES = ("SimpleName", "QualifiedName", "SimpleType")
 LITERALS = ("StringLiteral", "NumberLiteral", "CharacterLiteral", "BooleanLiteral", "NullLiteral")
 
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def read_clones(data: Path, n_others: int) -> Clones:
-    """Read the functions and the pairs of type 3, and draw pairs of functions that are no clones."""
+    """Read the functions and the type-3 pairs, and draw pairs of functions that are not clones."""
     functions = read_trees(data / "bcb_functions.tsv.gz")
     number = {name: i for i, name in enumerate(functions.columns["id"])}
     with gzip.open(data / "bcb_pairs.tsv.gz", "rt", encoding="utf-8") as lines:
@@ -81,7 +81,7 @@ def read_clones(data: Path, n_others: int) -> Clones:
 
 
 def with_other_leaves(forest: Forest, kinds: Sequence[str], change: Callable[[str], str]) -> Forest:
-    """Return the trees with another text in every leaf below a node of some kinds."""
+    """Return the trees with another text in every leaf below a node of the given kinds."""
     parents = forest.parent
     kind = np.isin(forest.label, [k for k, text in enumerate(forest.labels) if text in kinds])
     changed = (forest.arity == 0) & (parents >= 0)
@@ -121,13 +121,13 @@ def _row_by_row(rows: Any, a: IntArray, b: IntArray) -> FloatArray:
 
 
 def containment(similarity: FloatArray, m: IntArray, n: IntArray) -> FloatArray:
-    """Return which part of the smaller multiset is in the larger one, given their Jaccard similarity."""
+    """Return the share of the smaller multiset that is in the larger one, given their Jaccard similarity."""
     both: FloatArray = similarity / (1 + similarity) * (m + n)
     return both / np.maximum(1, np.minimum(m, n))
 
 
 def token_jaccard(forest: Forest) -> Similarity:
-    """Return the Jaccard similarity of the sets of leaves, which is what many tools for tokens compare."""
+    """Return the Jaccard similarity of the sets of leaves, as many token-based tools compare."""
     leaves = forest.arity == 0
     tree, token = forest.tree_of_node[leaves], forest.label[leaves]
     sets = sp.csr_matrix((np.ones(len(tree), np.float32), (tree, token)), (len(forest), len(forest.labels)))
@@ -154,7 +154,7 @@ def table(clones: Clones, measures: dict[str, Similarity]) -> list[str]:
 
 
 def show_others(clones: Clones, measure: Similarity) -> None:
-    """Print the most similar of the pairs that are from different clone classes, for reading."""
+    """Print the most similar pairs from different clone classes, for inspection."""
     a, b = clones.pairs["others"]
     values = measure(a, b)
     for k in np.argsort(-values, kind="stable")[:SHOWN]:

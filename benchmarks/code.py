@@ -1,7 +1,7 @@
 """Measure reading source code, from bytes to packed trees: ``python -m benchmarks.code [FOLDER]``.
 
-By default the folder is Python's standard library without its tests. Rates are of one process and of its own
-time, not the clock's; the last line is of reading all the files in processes, with their start.
+By default the folder is Python's standard library without its tests. Rates are processor time of one process;
+the last line is the elapsed time of reading all files in several processes, including their start.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ TESTS = ("test", "tests", "idle_test", "lib2to3", "site-packages")
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.code", description=__doc__)
     parser.add_argument("folder", nargs="?", help="source code (default: the standard library)")
-    parser.add_argument("--files", type=int, default=400, help="how many files to parse (default 400)")
+    parser.add_argument("--files", type=int, default=400, help="number of files to parse (default: 400)")
     options = parser.parse_args(arguments)
     folder = options.folder or sysconfig.get_paths()["stdlib"]
     files = _files(folder, options.files)
     if not files:
-        parser.error(f"there is no source code in {folder}")
+        parser.error(f"no source code in {folder}")
     sources = [(language, content) for _, language, content in files]
     print(f"{len(sources)} files, {_megabytes(sources):.1f} MB, of {folder}\n")
     for what, settings in (
@@ -62,7 +62,7 @@ def _megabytes(sources: Sequence[tuple[str, bytes]]) -> float:
 
 
 def _rate(sources: Sequence[tuple[str, bytes]], read: Callable[[str, bytes], object]) -> float:
-    """Return how many MB of source are read in a second of the processor, the best of some rounds."""
+    """Return the MB of source read per second of processor time, the best of several rounds."""
     read(*sources[0])  # compiles
     best = float("inf")
     for _ in range(ROUNDS):

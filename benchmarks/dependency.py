@@ -1,12 +1,14 @@
-"""Questions as dependency trees: ``python -m benchmarks.dependency --cache results/dependency``.
+"""Classify questions as dependency trees: ``python -m benchmarks.dependency --cache results/dependency``.
 
-The six classes of the TREC questions, by support vector machines with the subset tree kernel, the partial
-tree kernel and the smoothed one, on constituency trees and on the dependency trees of KeLP (GRCT, LCT, LOCT).
-λ, μ and C are chosen by cross-validation with 2,000 of the 5,452 questions to train on; then all of these are
-trained on, and the 500 test questions are counted. For the smoothed kernel, words are similar by latent
-semantic analysis: of which words stand near which in all corpora at hand but the test sets.
+The task is the six classes of the TREC questions, with support vector machines and the subset tree kernel,
+the partial tree kernel and the smoothed one, on constituency trees and on the dependency trees of KeLP (GRCT,
+LCT, LOCT). λ, μ and C are chosen by cross-validation on 2,000 of the 5,452 training questions. Then a model
+is trained on all of them, and its correct answers to the 500 test questions are counted. For the smoothed
+kernel, word similarities come from latent semantic analysis of word co-occurrences in all available corpora
+except the test sets.
 
-With ``--kelp``, the settings of KeLP's demonstration instead, beside the accuracies that it says to expect.
+With ``--kelp``, use the settings of KeLP's demonstration instead, and print the accuracies that it reports
+beside ours.
 """
 
 from __future__ import annotations
@@ -36,12 +38,12 @@ from treedot.kernels import SmoothedPartialTreeKernel
 from treedot.kernels.tree_kernel import TreeKernel
 from treedot.models.evaluation import wilson
 
-SAMPLE = 2000  # questions that settings are chosen with
+SAMPLE = 2000  # questions for choosing the settings
 DECAYS = (0.05, 0.1, 0.2, 0.4, 0.8)
 MUS = (0.05, 0.1, 0.2, 0.4, 0.8)
 COSTS = (1.0, 10.0, 100.0)
 KELP_COST = 3.0  # C in KeLP's demonstration
-DIMENSIONS, WINDOW, MIN_COUNT = 250, 3, 3  # of vectors of words: how many, how far apart words are, how rare
+DIMENSIONS, WINDOW, MIN_COUNT = 250, 3, 3  # of word vectors: dimensions, window, least frequency
 CLASS = "coarse"  # the column
 TEXTS = {"text": ("qc_train", "questionbank", "ptb_sample", "craft", "gum_permissive", "sst_train"),
          "hypothesis": ("rte1_dev", "rte2_dev", "rte3_dev", "rte5_dev")}  # fmt: skip
@@ -49,7 +51,7 @@ _TYPE = re.compile(r"(?<=\()[A-Z]+##")  # of nodes, in KeLP
 
 
 class Method(NamedTuple):
-    """A kernel over one form of trees; of its settings, the best in cross-validation are taken."""
+    """A kernel on one form of trees; cross-validation chooses among its settings."""
 
     form: str
     kernel: Callable[..., TreeKernel]
@@ -57,18 +59,18 @@ class Method(NamedTuple):
 
 
 class Result(NamedTuple):
-    """The kernel and C that were chosen, their accuracy in cross-validation, and the questions got right."""
+    """The chosen kernel and C, their accuracy in cross-validation, and the number of correct answers."""
 
     kernel: str
     C: float
     accuracy: float
     right: int
     questions: int
-    seconds: float  # of the processor, for all of it
+    seconds: float  # processor time in total
 
 
 def methods(folder: Path) -> dict[str, Method]:
-    """Return what is measured, by name."""
+    """Return the methods to measure, by name."""
     partial_settings = [{"mu": mu} for mu in MUS]
     kernels: dict[str, tuple[Callable[..., TreeKernel], list[dict[str, float]]]] = {
         "subset trees": (SubsetTreeKernel, [{}]),
@@ -85,10 +87,10 @@ def methods(folder: Path) -> dict[str, Method]:
 
 
 def demonstration(folder: Path) -> Iterator[tuple[str, float, float]]:
-    """Yield what KeLP's demonstration measures: a name, the accuracy here, and what it says to expect.
+    """Yield the measurements of KeLP's demonstration: a name, the accuracy here, and the reported one.
 
-    Its kernels and its support vector machines, of LIBSVM: one for each class, whose examples weigh as much
-    as all others together. The word vectors are those from the corpora, not its own.
+    It uses KeLP's kernels and support vector machines of LIBSVM, one per class, whose examples weigh as much
+    as all others together. The word vectors come from the corpora; they are not KeLP's own.
     """
     toolkit: dict[str, Any] = {"decay": 0.4, "normalize": True}
     subset = SubsetTreeKernel(convention="collins-duffy", leaves=True, **toolkit)
@@ -122,14 +124,14 @@ def _smoothed(folder: Path, **settings: Any) -> TreeKernel:
 
 @cache
 def word_vectors(folder: Path) -> dict[str, np.ndarray]:
-    """Return vectors of the words of the corpora: singular vectors of which words stand near which.
+    """Return word vectors of the corpora: singular vectors of a co-occurrence matrix.
 
-    The matrix holds the pointwise mutual information, where it is positive, of words at most three apart.
+    The matrix contains the positive pointwise mutual information of words at most three apart.
     """
     texts = [re.findall(r"\w+", text.lower()) for text in sentences(folder)]
     counts = Counter(itertools.chain.from_iterable(texts))
     words = {word: k for k, word in enumerate(w for w, count in counts.items() if count >= MIN_COUNT)}
-    gap = [-1] * WINDOW  # between sentences; words that are too rare are -1 too
+    gap = [-1] * WINDOW  # between sentences; rare words are -1, too
     ids = np.array([words.get(word, -1) for text in texts for word in [*text, *gap]])
     first = np.concatenate([ids[:-shift] for shift in range(1, WINDOW + 1)])
     second = np.concatenate([ids[shift:] for shift in range(1, WINDOW + 1)])
@@ -144,7 +146,7 @@ def word_vectors(folder: Path) -> dict[str, np.ndarray]:
 
 
 def sentences(folder: Path) -> Iterator[str]:
-    """Yield the sentences of the corpora that are there, without those of test sets."""
+    """Yield the sentences of the available corpora, except the test sets."""
     for column, names in TEXTS.items():
         for path in (folder / f"{name}.tsv.gz" for name in names):
             if path.exists():
@@ -154,12 +156,12 @@ def sentences(folder: Path) -> Iterator[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure what is not in the cache, and print a table."""
+    """Measure the methods that are not in the cache, and print a table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.dependency", description=__doc__)
     parser.add_argument("--data", default=os.environ.get("TREEDOT_DATA"), help="folder of the corpora")
-    parser.add_argument("--only", help="a part of the names of those to measure, such as GRCT")
-    parser.add_argument("--kelp", action="store_true", help="the settings of KeLP's demonstration instead")
-    parser.add_argument("--cache", type=Path, help="folder of results, where an interrupted run goes on")
+    parser.add_argument("--only", help="measure methods whose name contains this, such as GRCT")
+    parser.add_argument("--kelp", action="store_true", help="use the settings of KeLP's demonstration")
+    parser.add_argument("--cache", type=Path, help="folder of results; a later run resumes from it")
     options = parser.parse_args(arguments)
     if options.data is None:
         parser.error("set TREEDOT_DATA, or give --data: this needs the corpora")
@@ -179,7 +181,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def measured(folder: Path, name: str, method: Method, cache: Path | None) -> Result:
-    """Return what a method makes of the questions, from the cache where it is there."""
+    """Return the result of a method, from the cache if it is there."""
     path = None if cache is None else cache / f"{name}.json".replace(", ", "-").replace(" ", "-")
     if path is not None and path.exists():
         return Result(**json.loads(path.read_text(encoding="utf-8")))
@@ -192,7 +194,7 @@ def measured(folder: Path, name: str, method: Method, cache: Path | None) -> Res
 
 
 def read_questions(folder: Path, form: str, part: str) -> Forest:
-    """Return the trees of one form, with their classes; those of KeLP without the types of nodes."""
+    """Return the trees of one form with their classes; KeLP's trees without node types."""
     if form == "tree":
         return read_trees(folder / f"qc_{part}.tsv.gz")
     forest = read_trees(folder / f"qc_{part}_dep.tsv.gz", column="loct" if form != "loct" else "grct")
@@ -202,7 +204,7 @@ def read_questions(folder: Path, form: str, part: str) -> Forest:
 
 
 def measure(method: Method, train: Forest, test: Forest) -> Result:
-    """Choose the settings on a sample, train on all questions, and count the test questions got right."""
+    """Choose the settings on a sample, train on all questions, and count the correct answers in the test."""
     start = time.process_time()
     order = np.random.default_rng(0).permutation(len(train))[:SAMPLE]
     sample, classes = train[order], np.array(train.columns[CLASS])

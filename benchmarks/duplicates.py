@@ -1,11 +1,11 @@
-"""Show what ``find_duplicates`` finds, where the truth is known: ``python -m benchmarks.duplicates``.
+"""Measure how well ``find_duplicates`` finds planted copies: ``python -m benchmarks.duplicates``.
 
-Functions of a library, by default Python's own without its tests, are copied, reformatted, and edited or
-renamed to known degrees; the copies are put among the library's own functions, each in a file of its own, and
-the list of groups is read from its beginning. A group of k members counts as k - 1 pairs to read, whether it
-was planted or is the library's own. Beside it jscpd and pyscn over the same files, where they are installed;
-of their pairs any that touches both functions counts. With ``--variants``, only how the time grows for many
-different copies of one function.
+Functions of a library, by default Python's standard library without its tests, are copied, reformatted, and
+edited or renamed to known degrees. Each copy is added to the library in its own file, and the list of groups
+is read from the beginning. A group of k members counts as k - 1 pairs to read, whether it was planted or not.
+jscpd and pyscn run on the same files if they are installed; any of their pairs that touches both functions
+counts. With ``--variants``, only the growth of the time is measured, for many different copies of one
+function.
 """
 
 from __future__ import annotations
@@ -47,20 +47,20 @@ FIRST = 500  # pairs of the list
 
 @dataclass(frozen=True)
 class Found:
-    """After how many pairs of a list each planted copy was seen; None where it is not in the list."""
+    """The number of pairs read before each planted copy was seen; None for copies not in the list."""
 
     pairs: int
     seen: list[tuple[str, int | None]]
 
     def shares(self, within: int) -> list[float]:
-        """Return for every kind the share that is seen within so many pairs."""
+        """Return for every kind the share of copies seen within the first ``within`` pairs."""
         return [
             float(np.mean([at is not None and at <= within for k, at in self.seen if k == kind]))
             for kind in KINDS
         ]
 
     def pairs_for(self, share: float) -> int | None:
-        """Return after how many pairs a share of all copies has been seen."""
+        """Return the number of pairs after which a share of all copies has been seen."""
         at = sorted(n for _, n in self.seen if n is not None)
         wanted = int(np.ceil(share * len(self.seen)))
         return at[wanted - 1] if len(at) >= wanted else None
@@ -68,25 +68,25 @@ class Found:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.duplicates", description=__doc__)
-    parser.add_argument("--seeds", type=int, default=3, help="how many times to plant (default: 3)")
+    parser.add_argument("--seeds", type=int, default=3, help="number of repetitions (default: 3)")
     parser.add_argument("--per-kind", type=int, default=50, help="copies of each kind (default: 50)")
-    parser.add_argument("--folder", type=Path, help="of the library (default: that of Python's own)")
-    parser.add_argument("--with-tests", action="store_true", help="take the library with its tests")
+    parser.add_argument("--folder", type=Path, help="folder of the library (default: the standard library)")
+    parser.add_argument("--with-tests", action="store_true", help="include the library's tests")
     parser.add_argument(
-        "--functions", type=int, help="how many of the library, in files chosen at random (default: all)"
+        "--functions", type=int, help="number of functions to use, in randomly chosen files (default: all)"
     )
     parser.add_argument(
-        "--smallest", type=int, default=15, help="statements of a copied function (default: 15)"
+        "--smallest", type=int, default=15, help="least statements of a copied function (default: 15)"
     )
     parser.add_argument(
-        "--min-nodes", type=int, default=40, help="of a function that is compared (default: 40)"
+        "--min-nodes", type=int, default=40, help="least nodes of a compared function (default: 40)"
     )
     parser.add_argument("--n-jobs", type=int, default=-1, help="processes and threads (default: all cores)")
     parser.add_argument(
         "--variants",
         type=int,
         nargs="*",
-        help="how many copies of one function to compare, such as 3000 6000",
+        help="numbers of copies of one function to compare, such as 3000 6000",
     )
     options = parser.parse_args(arguments)
     root = options.folder or Path(sysconfig.get_paths()["stdlib"])
@@ -102,12 +102,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def library_files(root: Path, without: set[str]) -> list[Path]:
-    """Return the source files of a library, but for some folders."""
+    """Return the source files of a library, except those in some folders."""
     return sorted(p for p in root.rglob("*.py") if not without & set(p.relative_to(root).parts))
 
 
 def some_files(sizes: Mapping[Path, int], functions: int | None, seed: int) -> list[Path]:
-    """Return files chosen at random that have so many functions, or all; ``sizes`` says how many each has."""
+    """Return random files with at least ``functions`` functions, or all; ``sizes`` counts those of each."""
     if functions is None:
         return list(sizes)
     chosen = random.Random(seed).sample(list(sizes), len(sizes))
@@ -129,7 +129,7 @@ def read(paths: Sequence[Path], min_nodes: int, n_jobs: int) -> Forest:
 
 
 def print_speed(name: str, files: Sequence[Path], n_jobs: int) -> None:
-    """Print how long reading and finding take."""
+    """Print the time of reading and finding."""
     forest, reading = timed(lambda: read(files, 40, n_jobs))
     found, finding = timed(lambda: near_duplicates(forest, n_jobs=n_jobs))
     groups, grouping = timed(lambda: groups_of(found))
@@ -149,7 +149,7 @@ def print_speed(name: str, files: Sequence[Path], n_jobs: int) -> None:
 
 
 def near_pairs(found: NearDuplicates) -> set[tuple[int, int]]:
-    """Return all pairs of trees that are near-duplicates, equal ones among them."""
+    """Return all pairs of near-duplicate trees, including equal ones."""
     copies, overlap = found.trees.copies, found.places.overlap
     kinds = [*zip(found.near.a.tolist(), found.near.b.tolist(), strict=True)]
     pairs = {(min(i, j), max(i, j)) for a, b in kinds for i in copies[a] for j in copies[b]}
@@ -158,7 +158,7 @@ def near_pairs(found: NearDuplicates) -> set[tuple[int, int]]:
 
 
 def print_apart(found: NearDuplicates, groups: Sequence[DuplicateGroup]) -> None:
-    """Print how many pairs of near-duplicates are in no group of the list together."""
+    """Print the number of near-duplicate pairs that no group of the list contains together."""
     every, linked = near_pairs(found), all_groups(found)
     apart, split = (
         every.difference(pair for group in some for pair in combinations(group.members, 2))
@@ -167,12 +167,12 @@ def print_apart(found: NearDuplicates, groups: Sequence[DuplicateGroup]) -> None
     print(
         f"{len(every):,} pairs of near-duplicates, {len(apart) / max(1, len(every)):.0%} of them in no group "
         f"together: {len(split):,} because not all members of the group would be alike, "
-        f"{len(apart) - len(split):,} because the group lies inside of another one"
+        f"{len(apart) - len(split):,} because the group is inside another one"
     )
 
 
 def print_edit_distances(planted: Forest, truth: Sequence[tuple[str, int, int]]) -> None:
-    """Print how the similarity goes with 1 - edit distance / nodes of the larger tree."""
+    """Print the correlation of the similarity with 1 - edit distance / nodes of the larger tree."""
     rng = np.random.default_rng(0)
     small = [(a, b) for _, a, b in truth if max(planted.sizes[a], planted.sizes[b]) <= 300]
     unrelated = rng.choice(np.flatnonzero(planted.sizes <= 300), (len(small), 2))
@@ -193,7 +193,7 @@ class Library:
 
     forest: Forest
     truth: list[tuple[str, int, int]]  # kind, original, copy
-    seconds: float  # for reading
+    seconds: float  # for inspection
 
 
 def planted_library(
@@ -211,7 +211,7 @@ def planted_library(
         path.write_text(copy.source, encoding="utf-8")
     forest, seconds = timed(lambda: read([*inside, *places], options.min_nodes, options.n_jobs))
     ends = zip(forest.columns["file"], forest.columns["end"], strict=True)
-    numbers = {place: i for i, place in reversed(list(enumerate(ends)))}  # the outermost that ends there
+    numbers = {place: i for i, place in reversed(list(enumerate(ends)))}  # the outermost ends there
     truth = []
     for path, copy in zip(places, copies, strict=True):
         of, function = functions[copy.original]
@@ -235,9 +235,9 @@ def library_functions(files: Sequence[Path]) -> Iterator[tuple[Path, ast.Functio
 
 
 def looked_through(groups: Sequence[DuplicateGroup], truth: Sequence[tuple[str, int, int]]) -> Found:
-    """Return when each planted copy is seen by someone who reads the groups one after another."""
+    """Return after how many pairs each planted copy is seen by a reader of the groups, in order."""
     pairs = 0
-    seen: dict[int, tuple[int, int]] = {}  # of every function its group, and how many pairs were read with it
+    seen: dict[int, tuple[int, int]] = {}  # the group of every function, and the pairs read up to it
     for number, group in enumerate(groups):
         pairs += len(group.members) - 1
         seen.update(dict.fromkeys(group.members, (number, pairs)))
@@ -247,7 +247,7 @@ def looked_through(groups: Sequence[DuplicateGroup], truth: Sequence[tuple[str, 
 
 
 def looked_through_pairs(pairs: Pairs, library: Library, folder: Path) -> Found:
-    """Return the same for a list of pairs of places: a copy is seen where a pair touches both functions."""
+    """Return the same for a list of pairs of places; a pair shows a copy if it touches both functions."""
     columns = library.forest.columns
     places = [
         Place(Path(file).relative_to(folder).as_posix(), start, end)
@@ -301,7 +301,7 @@ def print_planted(root: Path, files: Sequence[Path], options: argparse.Namespace
 
 
 def print_variants(files: Sequence[Path], options: argparse.Namespace) -> None:
-    """Print how the time grows with the number of different copies of one function."""
+    """Print the growth of the time with the number of different copies of one function."""
     functions = [function for _, function in library_functions(files)]
     function = max(functions, key=lambda function: min(len(list(statements(function))), 40))
     copies = list(variants(function, max(options.variants), share=0.1))

@@ -1,4 +1,4 @@
-"""Normalised kernels at both ends of similarity: random pairs, and near-duplicates."""
+"""Errors of normalised kernels at both ends of similarity: random pairs and near-duplicates."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from treedot import Forest
 
 SENTENCES = ("questions", "Penn sentences", "GUM sentences", "CRAFT sentences")
 OTHERS = (PYTHON, JSON, "Java functions", "RNA", "glycans")
-RENAMED = 25  # leaves, of which one is renamed
+RENAMED = 25  # one leaf in this many is renamed
 
 
 class Ends(NamedTuple):
-    """Errors of normalised kernels: of random pairs and of near-duplicates."""
+    """Errors of normalised kernels for random pairs and for near-duplicates."""
 
     random: float  # root mean square
     random_max: float
@@ -25,11 +25,11 @@ class Ends(NamedTuple):
     near_max: float
     false: int  # estimated above 0.8, exact below 0.3
     lost: int  # estimated below 0.5, exact above 0.8
-    nearest: float  # how often the nearest other tree is the exact one
+    nearest: float  # the share of trees whose nearest neighbour is the exact one
 
 
 def renamed(forest: Forest, seed: int = 1) -> Forest:
-    """Return the same trees with one leaf in 25, at least one, renamed at random."""
+    """Return the same trees with one leaf in 25 (at least one) renamed at random."""
     rng = np.random.default_rng(seed)
     label, new = forest.label.copy(), [f"renamed {k}" for k in range(50)]
     for first, last in zip(forest.offsets, forest.offsets[1:], strict=False):
@@ -61,7 +61,7 @@ def compare(exact: np.ndarray, estimate: np.ndarray) -> Ends:
 
 
 def over_seeds(runs: list[Ends]) -> Ends:
-    """Return the means of root mean squares over seeds, the worst of all else but the mean of nearest."""
+    """Combine seeds: means of root mean squares and of ``nearest``, the worst value of the others."""
     random, random_max, near, near_max, false, lost, nearest = (np.array(c) for c in zip(*runs, strict=True))
     return Ends(
         float(random.mean()), float(random_max.max()), float(near.mean()), float(near_max.max()),
@@ -88,13 +88,13 @@ def header(*names: str) -> None:
 
 
 def sample(forest: Forest, trees: int) -> Forest:
-    """Return some trees at random, always the same."""
+    """Return a random sample of trees, always the same."""
     chosen = forest[np.random.default_rng(0).choice(len(forest), min(trees, len(forest)), replace=False)]
     return Forest(chosen.label, chosen.arity, chosen.offsets, chosen.labels)
 
 
 def with_near_duplicates(options: argparse.Namespace) -> Iterator[tuple[str, Forest]]:
-    """Yield the corpora that are at hand: trees, and then their near-duplicates."""
+    """Yield the available corpora: trees, followed by their near-duplicates."""
     for name in (*SENTENCES, *OTHERS):
         forest, found = benchmark_forest(options.data, name)
         if found == name or name not in CORPORA:

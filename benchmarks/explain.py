@@ -1,10 +1,10 @@
-"""How long explanations take, and whether the node with the largest value is one that matters.
+"""Measure the time of explanations, and whether the node with the largest value matters.
 
-A linear model is trained on the questions of TREC. Of every test question the subtree of the node with the
-largest value is removed (its label stays, its children go), and in its stead that of another node with
-equally many inner nodes, chosen at random. Both pruned trees are encoded and normalised anew, and the score
-of the class that was decided for is compared with what it was; the second time among subtrees of at least
-three inner nodes alone. The root, whose removal leaves the bias, is not tried.
+A linear model is trained on the TREC questions. In every test question, the subtree of the node with the
+largest value is removed (its label stays, its children go); and separately, that of a random other node with
+the same number of inner nodes. Both pruned trees are encoded and normalised again, and the score of the
+predicted class is compared with the original one. A second row is limited to subtrees of at least three inner
+nodes. The root, whose removal leaves only the bias, is not tried.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from treedot.models.explain.linear import LinearFunction
 from treedot.models.explain.removal import pruned
 from treedot.models.inputs.table import Table
 
-TIMED = 60  # nodes of the question whose explanation is timed, as nearly as there is one
+TIMED = 60  # the question with about this number of nodes is timed
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print how long an explanation takes, and a table of removals."""
+    """Print the time of an explanation, and a table of removals."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.explain", description=__doc__)
     parser.add_argument("--data", default=os.environ.get("TREEDOT_DATA"), help="folder of the corpora")
     options = parser.parse_args(arguments)
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def removals(model: object, forest: Forest, least: int) -> str:
-    """Return cells of the table: how often and by how much the score falls when a subtree goes."""
+    """Return cells of the table: how often and by how much the score falls when a subtree is removed."""
     rng = np.random.default_rng(0)
     falls = [_falls(model, forest[[k]], least, rng) for k in range(len(forest))]
     both = np.array([pair for pair in falls if pair is not None]).reshape(-1, 2)
@@ -63,7 +63,7 @@ def removals(model: object, forest: Forest, least: int) -> str:
 
 
 def _falls(model: object, tree: Forest, least: int, rng: np.random.Generator) -> tuple[float, float] | None:
-    """Return by how much the score falls in both cases; None where there is no other node to compare with."""
+    """Return by how much the score falls in both cases; None if there is no other node to compare with."""
     found, function = explain(model, tree, find_flip=False), LinearFunction.of(model)
     inside = np.concatenate([[0], np.cumsum(tree.arity > 0)])
     every = np.arange(tree.n_nodes)

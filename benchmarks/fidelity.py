@@ -5,7 +5,8 @@ correlation, and the spread of ‖T̃‖²/K11.
 
 ``ends``: all vectors of the subset tree kernel, normalised, for random pairs and for near-duplicates (trees
 with one leaf in 25 renamed), by corpus and λ, and the worst corpus of each. ``--html`` and ``--json`` add the
-documents of any folder. Vectors of partial trees estimate another kernel: ``benchmarks.partial_vectors``.
+documents of a folder. For vectors of partial trees, which estimate another kernel, see
+``benchmarks.partial_vectors``.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ WIDE = 2**30
 
 
 class Measured(NamedTuple):
-    """How vectors of several seeds compare with the exact kernel."""
+    """Comparison of vectors of several seeds with the exact kernel."""
 
     error: float  # over the floor
     rank: float  # Spearman's correlation, mean
@@ -54,7 +55,7 @@ class Measured(NamedTuple):
 
 
 def measure(exact: np.ndarray, estimates: Iterable[np.ndarray], size: float) -> Measured:
-    """Compare matrices of dot products, one for each seed, with the exact one."""
+    """Compare matrices of dot products, one per seed, with the exact one."""
     errors, ranks, norms = [], [], []
     for estimate in estimates:
         errors.append(error_over_floor(exact, estimate, size) ** 2)
@@ -87,7 +88,7 @@ def algebras(options: argparse.Namespace) -> None:
 
 
 class Kind(NamedTuple):
-    """One kind of vectors of the subset tree kernel, and the λ that it is measured at."""
+    """A kind of vectors of the subset tree kernel, and the λ to measure it at."""
 
     title: str
     decays: tuple[float, ...]
@@ -126,7 +127,7 @@ def kinds(options: argparse.Namespace) -> dict[str, Kind]:
 
 
 def ends(options: argparse.Namespace) -> None:
-    """Compare all vectors of the full kernel at both ends of similarity; then name the worst corpora."""
+    """Compare all vectors of the full kernel at both ends of similarity; print the worst corpora."""
     chosen = {name: kind for name, kind in kinds(options).items() if name in options.kinds}
     found: dict[tuple[str, float], dict[str, Ends]] = {}
     header("vectors", "trees", "λ", "random rms / max", "near-dup rms / max", "false, lost", "nearest")
@@ -139,7 +140,7 @@ def ends(options: argparse.Namespace) -> None:
                 try:
                     rows = (kind.make(decay, seed).transform(both) for seed in range(options.seeds))
                     measured = over_seeds([compare(exact, dot_products(row)) for row in rows])
-                except TreedotError as error:  # what a tree is too large for
+                except TreedotError as error:  # the tree is too large for this kind
                     line(kind.title, corpus, decay, error)
                     continue
                 found.setdefault((kind.title, decay), {})[corpus] = measured

@@ -1,9 +1,9 @@
-"""Measure an index of many functions: making, changing and searching it; and nearest neighbours as classes.
+"""Measure building, changing and searching an index of many functions; and nearest-neighbour classes.
 
 ``python -m benchmarks.find FOLDER...`` reads the functions of source code, by default those of Python's
-standard library and of the packages that are installed. With ``--data`` (or ``TREEDOT_DATA``) it also prints
-how many glycans and RNA molecules have the class of their nearest neighbour, all others being known. Seconds
-are those of the processors, which hardly depend on what else the machine does.
+standard library and of the installed packages. With ``--data`` (or ``TREEDOT_DATA``) it also prints the share
+of glycans and RNA molecules whose nearest neighbour has the same class (leave-one-out). All times are
+processor seconds, which hardly depend on the load of the machine.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from treedot.readers import CodeSettings, iter_code
 T = TypeVar("T")
 
 QUERIES = 200
-CHANGED = 100  # trees of an update
+CHANGED = 100  # trees per update
 CLASSES = {"glycans.tsv.gz": "kingdom", "rna_archive2.tsv.gz": "family"}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.find", description=__doc__)
-    parser.add_argument("folders", nargs="*", help="of source code")
-    parser.add_argument("--units", type=int, default=100_000, help="how many functions (default: 100000)")
-    parser.add_argument("--min-nodes", type=int, default=40, help="of a function (default: 40)")
+    parser.add_argument("folders", nargs="*", help="folders of source code")
+    parser.add_argument("--units", type=int, default=100_000, help="number of functions (default: 100000)")
+    parser.add_argument("--min-nodes", type=int, default=40, help="least nodes of a function (default: 40)")
     parser.add_argument("--n-jobs", type=int, default=None, help="processes and threads (default: 1)")
     parser.add_argument("--data", default=os.environ.get("TREEDOT_DATA"), help="folder of the corpora")
     options = parser.parse_args(arguments)
@@ -67,7 +67,7 @@ def measure(folders: Sequence[str], folder: Path, units: int, min_nodes: int, n_
 
 
 def first_units(folders: Sequence[str], settings: CodeSettings, units: int, n_jobs: int | None) -> Forest:
-    """Return as many functions as asked for, or all that there are."""
+    """Return the first ``units`` functions, or all if there are fewer."""
     parts, found = [], 0
     for part in iter_code(folders, settings=settings, n_jobs=n_jobs):
         parts.append(part)
@@ -78,14 +78,14 @@ def first_units(folders: Sequence[str], settings: CodeSettings, units: int, n_jo
 
 
 def timed(work: Callable[[], T]) -> tuple[T, float]:
-    """Return what work returns, and the seconds that all processors together spent on it."""
+    """Return the result of a call, and the seconds of all processors for it."""
     before = os.times()[:4]
     result = work()
     return result, sum(os.times()[:4]) - sum(before)
 
 
 def classify(data: Path) -> None:
-    """Print the share of trees whose nearest neighbour is of their class, beside the largest class."""
+    """Print the share of trees whose nearest neighbour has their class, and that of the largest class."""
     for name, column in CLASSES.items():
         forest = read_trees(data / name)
         classes = np.array(forest.columns[column])
@@ -98,7 +98,7 @@ def classify(data: Path) -> None:
 
 
 def peak() -> float:
-    """Return the most memory that the process has held, mapped files included, in GB."""
+    """Return the peak memory of the process in GB, including mapped files."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
 
 

@@ -1,9 +1,9 @@
 """Compare ways to train on files: ``python -m benchmarks.fit [--data DIR] [--trees N] [--splits N]``.
 
-How many points of accuracy ``train_files`` after five passes, and ``treedot.batch.fit`` after ten rounds of
-four partitions, are above or below ``LinearSVC`` on the same rows: of the TREC questions where a folder of
-corpora is named, and of generated trees with errors, for several splits. Then what partitions cost: two
-workers against one, bytes, and memory.
+The first part prints the accuracy of ``train_files`` after five passes, and of ``treedot.batch.fit`` after
+ten rounds of four partitions, relative to ``LinearSVC`` on the same rows: for the TREC questions if a folder
+of corpora is given, and for generated trees with errors, over several splits. The second part measures the
+cost of partitions: two workers against one, bytes, and memory.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from treedot.batch.streaming import Progress
 from treedot.trees.writers import forest_file
 
 PARTITIONS, ROUNDS, PASSES = 4, 10, 5
-COSTS = {"questions": (1.0, 10.0), "generated": (1.0,)}  # for 10, LinearSVC takes minutes
-TEST = 0.2  # the share of trees
+COSTS = {"questions": (1.0, 10.0), "generated": (1.0,)}  # with 10, LinearSVC takes minutes
+TEST = 0.2  # share of the trees
 TURNS = 3
 DECAY = 0.2
 ROWS = FragmentVectorizer(n_features=2**20)
@@ -49,7 +49,7 @@ class Labelled(NamedTuple):
 
 
 def questions(data: str) -> Labelled:
-    """Return the TREC questions, those to train on and those to test with."""
+    """Return the TREC questions for training and for testing."""
     both = [read_trees(Path(data, f"qc_{part}.tsv.gz")) for part in ("train", "test")]
     classes = [name for forest in both for name in forest.columns["coarse"]]
     return Labelled(Forest.concat(forest[:] for forest in both), np.array(classes))
@@ -62,7 +62,7 @@ def generated(count: int) -> Labelled:
 
 
 def accuracy(name: str, what: Labelled, splits: int, folder: Path) -> None:
-    """Print how far the ways are from ``LinearSVC``."""
+    """Print the differences to ``LinearSVC``."""
     rows = clone(ROWS).set_params(decay=DECAY).transform(what.trees)
     rows = rows[:, np.unique(rows.indices)]
     cuts = list(StratifiedShuffleSplit(splits, test_size=TEST, random_state=0).split(rows, what.classes))
@@ -83,7 +83,7 @@ def accuracy(name: str, what: Labelled, splits: int, folder: Path) -> None:
 
 
 def trained(what: Labelled, train: Any, test: Any, C: float, folder: Path) -> list[float]:
-    """Return the accuracy of what is streamed, and of what partitions trained."""
+    """Return the accuracy of streaming, and of training by partitions."""
     table = folder / "trees.tsv"
     with table.open("w", encoding="utf-8") as file:
         file.write("class\ttree\n")
@@ -100,7 +100,7 @@ def trained(what: Labelled, train: Any, test: Any, C: float, folder: Path) -> li
 
 
 class Watch:
-    """Measures rounds; to give as ``progress``."""
+    """Measures rounds; pass it as ``progress``."""
 
     def __init__(self, work: Path) -> None:
         self._work, self._watch = work, Stopwatch()
@@ -109,7 +109,7 @@ class Watch:
         self.written: list[float] = []
 
     def __call__(self, at: Progress) -> None:
-        """Note the time of a round, and the size of what it left."""
+        """Record the time of a round, and the size of its files."""
         if at.trees or at.passes < 0:
             return
         took = self._watch.lap()
@@ -121,7 +121,7 @@ class Watch:
 
 
 def workers(folder: Path, count: int) -> None:
-    """Print what two workers gain, and what a partition reads, writes and holds."""
+    """Print the speed-up of two workers, and what a partition reads, writes and keeps in memory."""
     source = folder / "trees.parquet"
     with forest_file(source) as writer:
         for batch in labelled(count):
@@ -162,9 +162,9 @@ def fit(source: Path, out: Path, pool: Any, watch: Watch) -> LinearModel:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fit", description=__doc__)
     parser.add_argument("--data", default=os.environ.get("TREEDOT_DATA"), help="folder of the corpora")
-    parser.add_argument("--trees", type=int, default=200_000, metavar="N", help="that are generated")
+    parser.add_argument("--trees", type=int, default=200_000, metavar="N", help="number of generated trees")
     parser.add_argument("--splits", type=int, default=5, metavar="N")
-    parser.add_argument("--only", nargs="+", default=WHAT, choices=WHAT, help="what (default: all)")
+    parser.add_argument("--only", nargs="+", default=WHAT, choices=WHAT, help="part to run (default: all)")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as name:
         if "accuracy" in options.only:

@@ -1,9 +1,9 @@
 """Measure dense vectors on a GPU: ``python -m benchmarks.gpu``.
 
-For each kind of trees: the largest difference from the processor's vectors, over the largest element; trees a
-second by the GPU's own work (operations are there already), from packed arrays to vectors on the GPU, and to
-classes, while all of this machine's threads list operations. ``--neighbours 1000000`` compares so many
-generated trees with each other, and some of them with all in float32.
+For each kind of trees: the largest difference from the CPU's vectors, relative to the largest element; trees
+per second of the GPU's own work (the operations are already there), from packed arrays to vectors on the GPU,
+and to classes, while all threads of this machine list operations. ``--neighbours 1000000`` compares this
+number of generated trees with each other, and some of them with all in float32.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SAMPLED = 500
 
 
 def seconds_on_gpu(run: Any) -> float:
-    """Return the least time of some runs, by the GPU's own clock."""
+    """Return the shortest time of several runs, by the GPU's own clock."""
     import torch
 
     run()
@@ -48,9 +48,9 @@ def seconds_on_gpu(run: Any) -> float:
 
 
 def largest_differences(encoder: GpuEncoder, forest: Forest) -> tuple[float, float, float]:
-    """Return how far vectors are apart, over the largest element of each.
+    """Return the largest differences of vectors, relative to the largest element of each.
 
-    Those of the GPU from those of the processor, and both from those of the processor in float64.
+    They are those of the GPU from the CPU, and of both from the CPU in float64.
     """
     expected = DenseEncoder(encoder.spec).encode(forest, n_jobs=-1)
     exact = DenseEncoder(replace(encoder.spec, dtype="float64")).encode(forest, n_jobs=-1)
@@ -62,7 +62,7 @@ def largest_differences(encoder: GpuEncoder, forest: Forest) -> tuple[float, flo
 
 
 def kernel_rate(encoder: GpuEncoder, forest: Forest) -> float:
-    """Return trees a second of the GPU's own work."""
+    """Return trees per second of the GPU's own work."""
     import torch
 
     with open_threads(-1) as threads:
@@ -80,7 +80,7 @@ def kernel_rate(encoder: GpuEncoder, forest: Forest) -> float:
 
 
 def whole_rate(encoder: GpuEncoder, forest: Forest) -> float:
-    """Return trees a second from packed arrays to vectors on the GPU."""
+    """Return trees per second from packed arrays to vectors on the GPU."""
     import torch
 
     out = torch.empty((len(forest), encoder.spec.n_components), device=encoder.device)
@@ -96,7 +96,7 @@ def whole_rate(encoder: GpuEncoder, forest: Forest) -> float:
 
 
 def class_rate(encoder: GpuEncoder, forest: Forest) -> float:
-    """Return trees a second from packed arrays to classes, by a linear model of six of them."""
+    """Return trees per second from packed arrays to classes, by a linear model with six classes."""
     import torch
 
     weights = torch.randn((6, encoder.spec.n_components), device=encoder.device)
@@ -110,7 +110,7 @@ def class_rate(encoder: GpuEncoder, forest: Forest) -> float:
 
 
 def measure_neighbours(encoder: GpuEncoder, count: int) -> None:
-    """Print how long the ten nearest of all trees take, and how many of the true ones are found."""
+    """Print the time of finding the ten nearest of all trees, and the recall."""
     import torch
 
     parts = list(forests("questions", count))
@@ -136,12 +136,12 @@ def measure_neighbours(encoder: GpuEncoder, count: int) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu", description=__doc__)
-    parser.add_argument("--trees", type=int, default=160_000, help="at least so many, by repeating a corpus")
+    parser.add_argument("--trees", type=int, default=160_000, help="least trees; a corpus is repeated")
     parser.add_argument("--data", default=os.environ.get("TREEDOT_DATA"), help="folder of the corpora")
     parser.add_argument("--components", type=int, default=8192)
     parser.add_argument("--composition", default="mixed")
     parser.add_argument("--decay", type=float, default=0.4)
-    parser.add_argument("--neighbours", type=int, metavar="TREES", help="measure the search among so many")
+    parser.add_argument("--neighbours", type=int, metavar="TREES", help="number of trees to search among")
     options = parser.parse_args(arguments)
     encoder = GpuEncoder(DenseSpec(options.components, options.decay, options.composition))
     if options.neighbours:
@@ -151,7 +151,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         forest = corpus(options.data, name)
         if forest is None:
             continue
-        if options.composition == "product":  # others are left to the processor
+        if options.composition == "product":  # the CPU encodes the others
             forest = forest[(~wide_trees(forest)).nonzero()[0]]
         difference, of_gpu, of_processor = largest_differences(encoder, forest[:2000])
         times = max(1, options.trees // len(forest) // max(1, forest.n_nodes // len(forest) // 30))

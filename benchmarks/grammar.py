@@ -1,4 +1,4 @@
-"""Trees of a small random grammar, as many as wanted, packed as they are made."""
+"""Trees of a small random grammar, any number of them, packed while they are made."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BATCH = 4096
 
 
 class Kind(NamedTuple):
-    """How large trees are (mean and spread of the logarithm), and how many words there are."""
+    """The size of trees (mean and spread of the logarithm), and the number of words."""
 
     nodes: float
     spread: float
@@ -26,7 +26,7 @@ KINDS = {"questions": Kind(18, 0.35, 20_000), "code": Kind(130, 0.6, 50_000)}
 
 
 class Grammar(NamedTuple):
-    """The rules of every phrase: how many children, which, or which tag; where each tag's words start."""
+    """The rules of every phrase (its number of children, which ones, or its tag); each tag's first word."""
 
     arity: np.ndarray
     child: np.ndarray
@@ -35,7 +35,7 @@ class Grammar(NamedTuple):
 
 
 def forests(kind: str, count: int, seed: int = 0) -> Iterator[Forest]:
-    """Yield ``count`` trees, some at a time."""
+    """Yield ``count`` trees in batches."""
     nodes, spread, words = KINDS[kind]
     random = np.random.default_rng(seed)
     grammar = Grammar(
@@ -58,7 +58,7 @@ def _grow(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return label, arity and offsets of trees of about these sizes.
 
-    Nodes are made from the root, last child first; backwards, that is post-order.
+    Nodes are made from the root, last child first; reversed, this is post-order.
     """
     room = 3 * int(sizes.sum()) + 64
     label, children = np.empty(room, np.int32), np.empty(room, np.int32)
@@ -98,5 +98,5 @@ def _grow(
 
 @njit
 def _rank(random: np.random.Generator, count: int) -> int:
-    """Return a rank below ``count`` by Zipf's law: the n-th is about 1/n as likely as the first."""
+    """Return a rank below ``count`` by Zipf's law: rank n is about 1/n as likely as the first."""
     return min(count - 1, int((count + 1) ** random.random()) - 1)

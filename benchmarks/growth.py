@@ -1,6 +1,7 @@
-"""Show how time grows: ``python -m benchmarks.growth``.
+"""Measure how time grows: ``python -m benchmarks.growth``.
 
-With the nodes of a tree, with the dimensions, with the number of trees: exponents, and a drawing.
+It prints and plots the exponents of the growth with the nodes of a tree, the dimensions and the number of
+trees.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ SHAPES: dict[str, Callable[[int], str]] = {
 
 
 def measure(out: Path) -> list[tuple[str, float]]:
-    """Measure, draw ``growth.png``, and return the exponents."""
+    """Measure, plot to ``growth.png``, and return the exponents."""
     import matplotlib
 
     matplotlib.use("agg")
@@ -49,7 +50,7 @@ def measure(out: Path) -> list[tuple[str, float]]:
         x, y = [], []
         encoder = DenseEncoder(DenseSpec(256, normalize=True))
         for nodes in NODES:
-            # Small trees come many at a time, so that the time of a call does not hide theirs.
+            # Small trees are measured many at a time, so that the overhead of a call does not count.
             forest = Forest.concat([read_trees([shape(nodes)])] * max(1, 100_000 // nodes))
             x.append(forest.n_nodes / len(forest))
             y.append(seconds(partial(encoder.encode, forest), 0.15) / len(forest))
@@ -94,13 +95,13 @@ def _random_tree(rng: np.random.Generator) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.growth", description=__doc__)
-    parser.add_argument("--out", default="results", help="folder of the drawing (default: results)")
+    parser.add_argument("--out", default="results", help="folder of the plot (default: results)")
     options = parser.parse_args(arguments)
     out = Path(options.out)
     out.mkdir(parents=True, exist_ok=True)
     for name, value in measure(out):
         print(f"time grows with {name}: exponent {value:.2f}", flush=True)
-    print(f"the drawing: {out / 'growth.png'}")
+    print(f"the plot: {out / 'growth.png'}")
 
 
 if __name__ == "__main__":

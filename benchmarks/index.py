@@ -1,4 +1,4 @@
-"""Show what an index of many trees takes: ``python -m benchmarks.index [--trees N] [--kind questions|code]``.
+"""Measure an index of many trees: ``python -m benchmarks.index [--trees N] [--kind questions|code]``.
 
 Trees of a random grammar, as large as parsed questions or as functions of code, are indexed in a temporary
 folder and searched: the time to build, the size of the file, memory, and the time per query.
@@ -24,11 +24,11 @@ QUERIES = 50
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.index", description=__doc__)
-    parser.add_argument("--trees", type=int, default=100_000, help="how many trees (default: 100000)")
-    parser.add_argument("--kind", choices=list(KINDS), default="questions", help="how large they are")
-    parser.add_argument("--budget", type=int, default=4, help="of the vectorizer (default: 4)")
+    parser.add_argument("--trees", type=int, default=100_000, help="number of trees (default: 100000)")
+    parser.add_argument("--kind", choices=list(KINDS), default="questions", help="size of the trees")
+    parser.add_argument("--budget", type=int, default=4, help="budget of the vectorizer (default: 4)")
     parser.add_argument("--n-jobs", type=int, default=None, help="threads (default: 1)")
-    parser.add_argument("--folder", default=None, help="where there is room for the index")
+    parser.add_argument("--folder", default=None, help="folder with space for the index")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         vectorizer = FragmentVectorizer(n_features=2**30, budget=options.budget)
@@ -74,7 +74,7 @@ def changed(tree: Forest, random: np.random.Generator) -> Forest:
 
 
 def peak() -> float:
-    """Return the most memory that the process has held, mapped files included, in GB."""
+    """Return the peak memory of the process in GB, including mapped files."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
 
 

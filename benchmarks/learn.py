@@ -1,10 +1,9 @@
-"""What trees are good for in classification: ``python -m benchmarks.learn --cache results/learn``.
+"""Measure classification with and without trees: ``python -m benchmarks.learn --cache results/learn``.
 
-Every corpus of labelled trees, and what a support vector machine makes of it that sees the labels of the
-nodes, n-grams of the words, dense vectors, sparse rows of bounded fragments, or the exact subset tree kernel.
-It is the same machine for all, and C and λ are chosen by cross-validation on the training set for all; but
-of more than 6,000 trees, for which that would take hours, kernels and dense vectors take the λ and C of the
-sparse rows.
+For every corpus of labelled trees, a support vector machine sees the labels of the nodes, n-grams of the
+words, dense vectors, sparse rows of bounded fragments, or the exact subset tree kernel. The machine is the
+same for all, and C and λ are chosen by cross-validation on the training set. For more than 6,000 trees that
+would take hours, so kernels and dense vectors use the λ and C of the sparse rows.
 """
 
 from __future__ import annotations
@@ -26,14 +25,14 @@ LARGE = 6000  # trees
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure what is not in the cache, and print two tables."""
+    """Measure the results that are not in the cache, and print two tables."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.learn", description=__doc__)
     parser.add_argument("--data", default=os.environ.get("TREEDOT_DATA"), help="folder of the corpora")
     parser.add_argument("--only", nargs="+", choices=TASKS, default=list(TASKS), metavar="TASK",
                         help=f"tasks, of {', '.join(TASKS)}")  # fmt: skip
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS), metavar="METHOD",
                         help=f"methods, of {', '.join(METHODS)}")  # fmt: skip
-    parser.add_argument("--cache", type=Path, help="folder of results, where an interrupted run goes on")
+    parser.add_argument("--cache", type=Path, help="folder of results; a later run resumes from it")
     options = parser.parse_args(arguments)
     if options.data is None:
         parser.error("set TREEDOT_DATA, or give --data: this needs the corpora")
@@ -50,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def measured(task: Task, method: str, cache: Path | None) -> Result:
-    """Return what a method makes of a task, from the cache where it is there."""
+    """Return the result of a method on a task, from the cache if it is there."""
     settings = {}
     if method in KERNELS and len(task.train) > LARGE:
         chosen = measured(task, "sparse", cache)
@@ -71,7 +70,7 @@ def _sizes(task: Task) -> list[str]:
 
 
 def _accuracy(task: Task, result: Result | None) -> str:
-    """Return the accuracy with its interval of 95 %."""
+    """Return the accuracy with its 95 % interval."""
     if result is None:
         return ""
     right = int(np.count_nonzero(np.array(result.predicted) == task.classes[1]))
@@ -92,7 +91,7 @@ def _tests(task: Task, found: Mapping[str, Result]) -> Iterator[str]:
 
 
 def _cost(result: Result | None) -> str:
-    """Return the seconds of training, and the settings that were chosen."""
+    """Return the seconds of training, and the chosen settings."""
     if result is None or result.C is None:
         return ""
     decay = "" if result.decay is None else f"λ {result.decay:g}, "

@@ -1,7 +1,8 @@
-"""Compare code of our own with the libraries that could replace it, where they are installed.
+"""Compare our own code with libraries that could replace it, if they are installed.
 
-Install ``pathspec safetensors conllu newick biopython rocket-fft edist zss svgling``; then ``python -m
-benchmarks.libraries`` runs both sides in turns and prints the best of five. CONTRIBUTING has the decisions.
+Install ``pathspec safetensors conllu newick biopython rocket-fft edist zss svgling``; then
+``python -m benchmarks.libraries`` runs both sides alternately and prints the best of five. CONTRIBUTING lists
+the decisions.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from treedot.vectors.dense import fourier
 
 ROUNDS = 5
 SEED = 0
-JUDGED = 1000  # trees with ignore files that git judges
+JUDGED = 1000  # trees of ignore files to compare with git
 PACKAGES = 100  # of 1,000 files each
 LETTERS = 80  # of a name
 PATTERNS = (
@@ -43,7 +44,7 @@ SIZE = 4096  # of a row that is transformed
 
 
 def alternately(*works: Callable[[], object]) -> list[float]:
-    """Return the best time of each, run in turns."""
+    """Return the best time of each function; they run alternately."""
     taken: list[list[float]] = [[] for _ in works]
     for _ in range(ROUNDS):
         for times, work in zip(taken, works, strict=True):
@@ -52,7 +53,7 @@ def alternately(*works: Callable[[], object]) -> list[float]:
 
 
 def ignore_files() -> Iterator[str]:
-    """Compare ``IgnoreRules`` with pathspec: against git itself, and speed."""
+    """Compare ``IgnoreRules`` with pathspec: agreement with git, and speed."""
     ours, theirs = folders.IgnoreRules, _rules_by_pathspec()
 
     def walked(rules: Any, top: Path) -> list[str]:
@@ -123,7 +124,7 @@ def _large_tree(top: Path) -> None:
 
 
 def arrays_on_disk() -> Iterator[str]:
-    """Compare our files of arrays with safetensors: memory that a read takes, and a damaged header."""
+    """Compare our files of arrays with safetensors: the memory of a read, and a damaged header."""
     import safetensors
     from safetensors.numpy import load_file
 
@@ -133,13 +134,13 @@ def arrays_on_disk() -> Iterator[str]:
         for name, read in (("ours", lambda: read_arrays(path)[1]), ("safetensors", lambda: load_file(path))):
             before = _own_memory()
             held = read()
-            yield f"read 191 MiB, {name}: {_own_memory() - before} MiB of memory of its own"
+            yield f"read 191 MiB, {name}: {_own_memory() - before} MiB of private memory"
             del held
         twice = b'{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},'
         twice += twice[1:-1] + b"}"
         path.write_bytes(len(twice).to_bytes(8, "little") + twice + b"\0")
         with safetensors.safe_open(path, "numpy") as file:
-            yield f"an array that the header names twice: refused by ours, read as {list(file.keys())}"
+            yield f"an array named twice in the header: rejected by ours, read as {list(file.keys())}"
 
 
 def _own_memory() -> int:
@@ -188,7 +189,7 @@ def newick_trees() -> Iterator[str]:
     yield f"1,000 trees of 50 leaves: {a:.2f} s ours, {b:.2f} s newick, {c:.2f} s Biopython"
     damaged = next(Phylo.parse(io.StringIO("(a b,c);"), "newick"))
     names = [leaf.name for leaf in damaged.get_terminals()]
-    yield f"(a b,c); without its second comma: refused by ours, read as {names} by Biopython"
+    yield f"(a b,c); without its second comma: rejected by ours, read as {names} by Biopython"
 
 
 def transforms() -> Iterator[str]:
@@ -267,7 +268,7 @@ def _as_nodes(tree: Tree, node: Any) -> Any:
 
 
 def drawings() -> Iterator[str]:
-    """Compare our drawings with those of svgling: of a small tree, and of a large one."""
+    """Compare our drawings with those of svgling, for a small and a large tree."""
     import svgling
 
     def nested(tree: Tree) -> Any:

@@ -1,4 +1,4 @@
-"""What trees become before a support vector machine: labels, n-grams, vectors, rows, kernels."""
+"""Inputs of a support vector machine made from trees: labels, n-grams, vectors, rows, kernels."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ THREADS = -1
 
 
 class Result(NamedTuple):
-    """What one method predicts for the test trees of a task; seconds are of the processor, for training."""
+    """The predictions of a method for the test trees of a task; ``seconds`` is processor time of training."""
 
     predicted: list[Any]
     seconds: float = 0.0
@@ -37,7 +37,7 @@ class Result(NamedTuple):
 
 
 class DenseKernel(TreeKernel):
-    """Dot products of distributed trees: a Gram matrix is much smaller than vectors of 8192 for each tree."""
+    """Dot products of distributed trees; a Gram matrix is much smaller than 8192 numbers per tree."""
 
     def _raw_gram(self, x: Forest, y: Forest | None, threads: Any = None) -> np.ndarray:
         vectorizer = DistributedTreeVectorizer(decay=self.decay, n_jobs=THREADS)
@@ -55,12 +55,12 @@ def majority(task: Task) -> Result:
 
 
 def overlap(task: Task) -> Result:
-    """See no tree at all: the share of the hypothesis's words that the text has; only of pairs."""
+    """Use no trees: only the share of the hypothesis's words that are in the text; for pairs."""
     return _trained(task, vectorizer=FunctionTransformer(_no_columns), decay=None)
 
 
 def bag_of_labels(task: Task) -> Result:
-    """Count the labels of all nodes, whatever is above and below what."""
+    """Count the labels of all nodes, ignoring the structure."""
     return _trained(task, vectorizer=_counted(all_labels, 1), decay=None)
 
 
@@ -70,22 +70,22 @@ def n_grams(task: Task) -> Result:
 
 
 def sparse(task: Task) -> Result:
-    """Take the defaults of ``TreeClassifier``."""
+    """Use the defaults of ``TreeClassifier``."""
     return _trained(task)
 
 
 def sparse_idf(task: Task) -> Result:
-    """Take sparse rows with inverse frequencies, as n-grams have them."""
+    """Use sparse rows with inverse document frequencies, as n-grams have."""
     return _trained(task, vectorizer=FragmentVectorizer(n_features=N_FEATURES, idf=True, n_jobs=THREADS))
 
 
 def dense(task: Task, **settings: float) -> Result:
-    """Take distributed trees."""
+    """Use distributed trees."""
     return _trained(task, kernel=DenseKernel(), **settings)
 
 
 def exact(task: Task, **settings: float) -> Result:
-    """Take the subset tree kernel."""
+    """Use the subset tree kernel."""
     return _trained(task, kernel=SubsetTreeKernel(normalize=True), **settings)
 
 
@@ -99,11 +99,11 @@ METHODS: dict[str, Callable[..., Result]] = {
     "dense": dense,
     "exact": exact,
 }
-KERNELS = {"dense", "exact"}  # whose Gram matrices grow with the square of the trees
+KERNELS = {"dense", "exact"}  # their Gram matrices grow with the square of the number of trees
 
 
 def applies(method: str, task: Task) -> bool:
-    """Tell whether a method makes sense for a task."""
+    """Return whether a method makes sense for a task."""
     return method != "overlap" or task.is_paired
 
 

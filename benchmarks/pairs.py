@@ -1,11 +1,11 @@
-"""Time kernels and the similarity of two trees, one call at a time: ``python -m benchmarks.pairs``.
+"""Time kernels and similarities of two trees, one call at a time: ``python -m benchmarks.pairs``.
 
-Kernels compare questions; the similarity and the normalised subtree kernel compare Java functions. Where the
-corpora are missing, both are functions of Python's standard library. ``--only subtree`` measures the rows
+Kernels compare questions; the similarity and the normalised subtree kernel compare Java functions. If the
+corpora are missing, both compare functions of Python's standard library. ``--only subtree`` measures the rows
 whose name contains that text.
 
-Every figure is the best of several rounds over the same pairs of trees, in microseconds per call. Trees that
-were never seen are new objects in each round; their labels are not new to the process after the first.
+Every figure is the best of several rounds over the same pairs of trees, in microseconds per call. "Never
+seen" trees are new objects in each round; after the first round, their labels are known.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ROUNDS = 7
 
 
 def microseconds(work: Callable[..., object], fresh: Callable[[], Iterable[tuple[Any, ...]]]) -> float:
-    """Return the time of one call; each round calls with arguments that are made before it starts."""
+    """Return the time of one call; the arguments of a round are made before it starts."""
     best = np.inf
     for _ in range(ROUNDS):
         arguments = list(fresh())
@@ -39,7 +39,7 @@ def microseconds(work: Callable[..., object], fresh: Callable[[], Iterable[tuple
     return best * 1e6
 
 
-Timing = tuple[str, Callable[[], float]]  # the name of a figure, and what measures it
+Timing = tuple[str, Callable[[], float]]  # the name of a figure, and the function that measures it
 
 
 def couples(things: list[Any]) -> list[tuple[Any, Any]]:
@@ -47,7 +47,7 @@ def couples(things: list[Any]) -> list[tuple[Any, Any]]:
 
 
 def call_timings(name: str, call: Callable[..., object], forest: Forest) -> Iterator[Timing]:
-    """Yield the timings of ``call(a, b)`` for two trees in each form that users have them in."""
+    """Yield the timings of ``call(a, b)`` for two trees in each form that users have."""
     trees = list(forest)
     texts = [str(tree) for tree in trees]
     ones = [forest[[i]] for i in range(len(forest))]
@@ -101,7 +101,7 @@ def show(forest: Forest, source: str, timings: Iterable[Timing], only: str) -> N
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.pairs", description=__doc__)
     parser.add_argument("--data", default=os.environ.get("TREEDOT_DATA"), help="folder of the corpora")
-    parser.add_argument("--only", default="", metavar="TEXT", help="measure rows whose name contains it")
+    parser.add_argument("--only", default="", metavar="TEXT", help="measure rows whose name contains this")
     options = parser.parse_args(arguments)
     forest, source = benchmark_forest(options.data, "questions")
     forest = forest[: 2 * N_PAIRS]

@@ -1,8 +1,9 @@
-"""Partial tree kernels beside a plain implementation, in one run: ``python -m benchmarks.partial``.
+"""Compare partial tree kernels with a plain implementation: ``python -m benchmarks.partial``.
 
-The plain one is the fast algorithm of Moschitti (2006), compiled: for every pair of trees, the pairs of nodes
-with equal labels are found by merging two sorted lists, and Δ of each is computed by the dynamic programming
-over all subsequences of children, one length after another, into a table over all pairs of nodes.
+The plain implementation is the fast algorithm of Moschitti (2006), compiled. For every pair of trees, it
+finds the pairs of nodes with equal labels by merging two sorted lists. It computes the Δ of each by dynamic
+programming over all subsequences of children, one length after another, and stores it in a table of all pairs
+of nodes.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ ROUNDS = 7
 class Nodes(NamedTuple):
     """The nodes of all trees: those of tree ``t`` are ``offsets[t]`` to ``offsets[t + 1] - 1``.
 
-    ``by_label`` holds the same numbers, those of each tree sorted by label.
+    ``by_label`` holds the same numbers; those of each tree are sorted by label.
     """
 
     offsets: IntArray
@@ -57,7 +58,7 @@ def _plain_gram(nodes: Nodes, decay: float, mu: float, largest: int, widest: int
 
 @njit
 def _equal_labels(nodes: Nodes, i: int, j: int, partners: IntArray) -> None:
-    """Note for every node of tree i which part of ``by_label`` are the nodes of tree j with its label."""
+    """Find, for every node of tree i, the part of ``by_label`` with the nodes of tree j of the same label."""
     b, stop = nodes.offsets[j], nodes.offsets[j + 1]
     for a in range(nodes.offsets[i], nodes.offsets[i + 1]):
         u = nodes.by_label[a]
@@ -119,11 +120,11 @@ def _plain_subsequences(
 
 
 def figures(forest: Forest) -> tuple[float, float]:
-    """Return the processor time of the plain Gram matrix and of ours, the best of some rounds in turn."""
+    """Return the processor time of the plain Gram matrix and of ours, the best of several rounds in turn."""
     kernel = PartialTreeKernel()
     plain, ours = [], []
     for _ in range(ROUNDS + 1):  # the first compiles
-        copies = forest[:], forest[:]  # nothing is derived from them yet
+        copies = forest[:], forest[:]  # nothing is cached for them yet
         start = time.process_time()
         expected = plain_gram(copies[0])
         middle = time.process_time()
@@ -138,7 +139,7 @@ def figures(forest: Forest) -> tuple[float, float]:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.partial", description=__doc__)
     parser.add_argument("--data", default=os.environ.get("TREEDOT_DATA"), help="folder of the corpora")
-    parser.add_argument("--trees", type=int, default=1000, help="so many of them (default: 1000)")
+    parser.add_argument("--trees", type=int, default=1000, help="number of trees (default: 1000)")
     options = parser.parse_args(arguments)
     forest, source = benchmark_forest(options.data, "questions")
     plain, ours = figures(forest[: options.trees])

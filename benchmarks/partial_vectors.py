@@ -1,7 +1,7 @@
-"""Vectors of partial trees beside the exact kernel: ``python -m benchmarks.partial_vectors``.
+"""Compare vectors of partial trees with the exact kernel: ``python -m benchmarks.partial_vectors``.
 
-Error over floor and Spearman's correlation, as for fragments in ``benchmarks.fidelity``; how much longer
-encoding takes than that of fragments; and how many short partial trees there are, as sparse rows would have.
+It prints error over floor and Spearman's correlation, as ``benchmarks.fidelity`` does for fragments; the time
+of encoding relative to fragments; and the number of short partial trees that sparse rows would contain.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ROUNDS = 9
 
 
 def compare(forest: Forest, decay: float, mu: float, gaps: str, seeds: int, size: int) -> str:
-    """Return how vectors, and a random projection of the same size, compare with the exact kernel."""
+    """Compare vectors, and a random projection of the same size, with the exact kernel."""
     exact = PartialTreeKernel(decay, mu=mu, gaps=gaps).gram(forest)
     specs = [
         DenseSpec(
@@ -48,7 +48,7 @@ def compare(forest: Forest, decay: float, mu: float, gaps: str, seeds: int, size
 
 
 def seconds_of_both(forest: Forest, **partial: Any) -> tuple[float, float]:
-    """Return the processor time of encoding fragments and partial trees, the best of some rounds in turn."""
+    """Return the processor time of encoding fragments and partial trees, the best of several rounds."""
     encoders = [DenseEncoder(DenseSpec()), DenseEncoder(DenseSpec(kernel="partial", **partial))]
     out = np.empty((len(forest), DenseSpec().n_components), np.float32)
     best = [math.inf, math.inf]
@@ -61,7 +61,7 @@ def seconds_of_both(forest: Forest, **partial: Any) -> tuple[float, float]:
 
 
 def short_partial_trees(tree: Tree, most: int, decay: float, mu: float) -> dict[tuple, float]:
-    """Return the values of the partial trees of at most some nodes, with toolkit gaps."""
+    """Return the values of the partial trees of at most ``most`` nodes, with toolkit gaps."""
     found: dict[tuple, float] = {}
     rooted: list[list[tuple[tuple, int, float]]] = []  # of nodes that wait for their parents: size, value
     for node in tree.postorder():
@@ -83,7 +83,7 @@ def short_partial_trees(tree: Tree, most: int, decay: float, mu: float) -> dict[
 
 
 def rows_of_short(forest: Forest, most: int, decay: float, mu: float) -> csr_matrix:
-    """Return sparse rows of the partial trees of at most some nodes."""
+    """Return sparse rows of the partial trees of at most ``most`` nodes."""
     columns: dict[tuple, int] = {}
     entries = [
         (row, columns.setdefault(name, len(columns)), value)
@@ -100,7 +100,7 @@ def normalised(gram: np.ndarray) -> np.ndarray:
 
 
 def report_short(forest: Forest) -> None:
-    """Print how large sparse rows of short partial trees are, and how near to the kernel."""
+    """Print the size of sparse rows of short partial trees, and their error."""
     fragments = FragmentVectorizer().transform(forest)
     print(f"rows of fragments (budget 4): {fragments.nnz / len(forest):.0f} non-zeros a row")
     print("λ    μ    nodes  non-zeros a row  error of the cosine: mean square root, largest")

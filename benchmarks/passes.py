@@ -1,7 +1,7 @@
-"""Time the single passes that the encoders are made of: ``python -m benchmarks.passes``.
+"""Time the individual passes of the encoders: ``python -m benchmarks.passes``.
 
-Each is given in microseconds and in row passes (``y += a * x`` over as many float32 numbers, same run),
-with the bytes that it has to move.
+Each pass is given in microseconds and in row passes (``y += a * x`` over as many float32 numbers, same run),
+with the bytes that it moves.
 """
 
 from __future__ import annotations

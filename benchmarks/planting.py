@@ -21,15 +21,15 @@ KINDS: dict[str, tuple[float, bool]] = {  # share of the statements that are edi
 
 @dataclass(frozen=True)
 class Planted:
-    """A copy of a function: its source, what it was made of, and how."""
+    """A copy of a function: its source, its original, and the kind of edit."""
 
     source: str
     kind: str
-    original: int  # number of the function that was copied
+    original: int  # the number of the original function
 
 
 def plant(functions: Sequence[ast.FunctionDef], per_kind: int, seed: int, smallest: int) -> list[Planted]:
-    """Return edited copies of randomly chosen functions of some statements, no function copied twice."""
+    """Return edited copies of randomly chosen functions; no function is copied twice."""
     chance = random.Random(seed)
     suitable = [k for k, f in enumerate(functions) if len(list(statements(f))) >= smallest]
     chosen = chance.sample(suitable, per_kind * len(KINDS))
@@ -46,7 +46,7 @@ def plant(functions: Sequence[ast.FunctionDef], per_kind: int, seed: int, smalle
 
 
 def variants(function: ast.FunctionDef, count: int, share: float, seed: int = 0) -> Iterator[str]:
-    """Yield copies of one function with a share of its statements edited, by some of its own."""
+    """Yield copies of one function; a share of the statements is edited, using its own statements."""
     chance = random.Random(seed)
     donors = list(statements(function))
     for _ in range(count):
@@ -69,9 +69,9 @@ def _bodies(function: ast.AST) -> Iterator[list[ast.stmt]]:
 
 
 def _edit(function: ast.FunctionDef, share: float, donors: Sequence[ast.stmt], chance: random.Random) -> None:
-    """Insert, delete, replace or change as many statements as the share says."""
+    """Insert, delete, replace or change the given share of the statements."""
     for _ in range(round(share * len(list(statements(function))))):
-        body = chance.choice([b for b in _bodies(function) for _ in b])  # any statement, with equal chances
+        body = chance.choice([b for b in _bodies(function) for _ in b])  # statements are equally likely
         place = chance.randrange(len(body))
         donor = copy.deepcopy(
             chance.choice([d for d in chance.choices(donors, k=9) if _is_simple(d)] or donors)
@@ -92,7 +92,7 @@ def _is_simple(statement: ast.stmt) -> bool:
 
 
 class _Changing(ast.NodeTransformer):
-    """Changes one expression: an operator, a condition, a call's arguments, a value."""
+    """Changes one expression: an operator, a condition, a call's arguments, or a value."""
 
     def __init__(self, chance: random.Random) -> None:
         self.chance = chance
@@ -122,7 +122,7 @@ class _Changing(ast.NodeTransformer):
 
 
 class _Renaming(ast.NodeTransformer):
-    """Gives every name, attribute and argument a new name, each always the same one; constants change too."""
+    """Renames every name, attribute and argument consistently; constants change, too."""
 
     def __init__(self, chance: random.Random) -> None:
         self.chance = chance

@@ -1,4 +1,4 @@
-"""Other programs that find duplicated code, run where they are installed: jscpd, and pyscn."""
+"""Other programs that find duplicated code, run if they are installed: jscpd and pyscn."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 
 
 class Place(NamedTuple):
-    """Some lines of a file."""
+    """A range of lines of a file."""
 
     file: str
     start: int
     end: int
 
     def touches(self, other: Place) -> bool:
-        """Tell whether two places have a line in common."""
+        """Return whether two places share a line."""
         return self.file == other.file and self.start <= other.end and other.start <= self.end
 
 
@@ -27,7 +27,7 @@ Pairs = list[tuple[Place, Place]]
 
 
 def jscpd(folder: Path, *options: str) -> Pairs:
-    """Return the pairs that jscpd reports, those with most tokens first."""
+    """Return the pairs that jscpd reports, ordered by tokens."""
     with tempfile.TemporaryDirectory() as out:
         command = ["jscpd", "--reporters", "json", "--output", out, "--silent", *options, "."]
         subprocess.run(command, cwd=folder, check=True, capture_output=True)
@@ -41,7 +41,7 @@ def _jscpd_place(side: dict[str, Any]) -> Place:
 
 
 def pyscn(folder: Path) -> Pairs:
-    """Return the pairs that pyscn reports, the most similar first and of those the largest."""
+    """Return the pairs that pyscn reports, ordered by similarity and then by size."""
     command = ["pyscn", "analyze", "--json", "--select", "clones", "--output", "-", "."]
     done = subprocess.run(command, cwd=folder, check=False, capture_output=True)
     found = json.loads(done.stdout)["clone"]["clone_pairs"] or []
@@ -67,7 +67,7 @@ RIVALS: dict[str, tuple[str, Callable[[Path], Pairs]]] = {  # by name: the progr
 
 
 def installed() -> Iterator[tuple[str, Callable[[Path], Pairs]]]:
-    """Yield the names of the programs that are here, and how to run them."""
+    """Yield the names of the installed programs, and how to run them."""
     for name, (program, run) in RIVALS.items():
         if shutil.which(program):
             yield name, run

@@ -1,9 +1,9 @@
 """Measure rows of fragments at both ends of similarity: ``python -m benchmarks.rows``.
 
-Bounded rows with hashed columns against the kernel of bounded fragments, normalised, for random pairs and for
-near-duplicates (trees with one leaf in 25 renamed), by corpus. Then what blocks rank, what rows are good for
-(classes of questions, nearest neighbours of functions, RNA and glycans), how fast they are made, and how fast
-models are trained. Rows of the full kernel are compared by ``benchmarks.fidelity``.
+Bounded rows with hashed columns are compared with the kernel of bounded fragments, normalised, for random
+pairs and for near-duplicates (trees with one leaf in 25 renamed), by corpus. Further parts measure the
+ranking by blocks, the use of rows (classes of questions, nearest neighbours of functions, RNA and glycans),
+the speed of encoding and the speed of training. For rows of the full kernel, see ``benchmarks.fidelity``.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ COST = 10.0
 
 
 def hashed(options: argparse.Namespace) -> None:
-    """Bounded rows: the default with hashed columns against a dictionary of columns."""
+    """Compare bounded rows: hashed columns (the default) and a dictionary of columns."""
     header(
         "bounded rows, default", "columns", "random rms / max", "near-dup rms / max", "false, lost", "nearest"
     )
@@ -64,7 +64,7 @@ def hashed(options: argparse.Namespace) -> None:
 
 
 def blocks(options: argparse.Namespace) -> None:
-    """Spearman's correlation of rows with blocks with the full kernel, random pairs."""
+    """Spearman's correlation of rows with blocks and the full kernel, for random pairs."""
     decays = (0.2, 0.4, 0.6, 0.8, 1.0)
     header(
         "blocks",
@@ -101,7 +101,7 @@ def blocks(options: argparse.Namespace) -> None:
 
 
 def useful(options: argparse.Namespace) -> None:
-    """Show what the default rows are good for, beside the full kernel at two λ."""
+    """Compare the accuracy of the default rows with the full kernel at two λ."""
     decays = (0.1, 0.2, 0.4)
     header("task", "default rows, mean over seeds", *(f"full kernel, λ = {decay}" for decay in decays))
     train, name = benchmark_forest(options.data, "questions")
@@ -126,7 +126,7 @@ def useful(options: argparse.Namespace) -> None:
             continue
         labels = np.array(forest.columns[column])
         _, group, size = np.unique(labels, return_inverse=True, return_counts=True)
-        chosen = np.flatnonzero(size[group] >= 20)  # classes in which a neighbour can be found
+        chosen = np.flatnonzero(size[group] >= 20)  # classes with at least two members
         chosen = chosen[np.sort(np.random.default_rng(0).permutation(chosen.size)[: options.neighbours])]
         forest, labels = forest[chosen], labels[chosen]
         scores = []
@@ -149,7 +149,7 @@ def _exact_grams(train: Forest, test: Forest, decay: float) -> tuple[np.ndarray,
 def _svm_score(
     gram: np.ndarray, across: np.ndarray, classes: np.ndarray, answers: np.ndarray, cost: float
 ) -> float:
-    """Return the accuracy of SVMs that are trained on a Gram matrix."""
+    """Return the accuracy of SVMs trained on a Gram matrix."""
     names, sides = one_vs_rest(classes, len(gram))
     test = np.ascontiguousarray(across, float)
     scores = [svm.decision_function(test) for svm in train_svms(gram, sides, cost, -1)]
@@ -157,7 +157,7 @@ def _svm_score(
 
 
 def speed(options: argparse.Namespace) -> None:
-    """Trees encoded per second on one core, against dense vectors of 8192 numbers."""
+    """Trees encoded per second on one core, relative to dense vectors of 8192 numbers."""
     header(
         "encoding, one core",
         "nodes",
@@ -194,7 +194,7 @@ def speed(options: argparse.Namespace) -> None:
 
 
 def stages(forest: Forest) -> str:
-    """Return the time of what the encoder of bounded rows does one after the other."""
+    """Return the time of each stage of the encoder of bounded rows."""
     encoder = SparseEncoder(SparseSpec())
     found = FoundFragments.make(int(forest.sizes.max()), 1 << 14)
     trees = forest.offsets, forest.arity, forest.label, encoder.label_keys(forest.labels)
@@ -209,7 +209,7 @@ def stages(forest: Forest) -> str:
 
 @njit
 def _find(last: int, offsets: Any, arity: Any, label: Any, keys: Any, budget: int, found: Any) -> int:
-    """Do the first one or two stages without keeping anything; return the number of fragments."""
+    """Run the first one or two stages without storing results; return the number of fragments."""
     count = 0
     for tree in range(offsets.size - 1):
         here = slice(offsets[tree], offsets[tree + 1])
@@ -267,7 +267,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--budget", type=int, default=4, help="of the rows with a dense rest")
     parser.add_argument("--rest-size", type=int, default=6144)
-    parser.add_argument("--neighbours", type=int, default=4000, help="trees whose neighbours are looked for")
+    parser.add_argument("--neighbours", type=int, default=4000, help="trees whose neighbours are searched")
     options = parser.parse_args(arguments)
     for part in PARTS if "all" in options.parts else options.parts:
         PARTS[part](options)

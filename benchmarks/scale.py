@@ -1,10 +1,10 @@
-"""Show what folders of parts cost: ``python -m benchmarks.scale [--trees N] [--folder DIR]``.
+"""Measure the cost of folders of parts: ``python -m benchmarks.scale [--trees N] [--folder DIR]``.
 
-Trees of a random grammar, as large as parsed questions, are written to a file of brackets and turned into
-sparse rows by local processes: two workers against one, on workers that are warm; what a shard costs beside
-its trees, what writing costs beside reading and encoding, how long it takes from the start to the first
-part, and the most memory that a worker holds, for several kinds of vectors and trees. With ``--only
-duplicates``, near-duplicates that were planted among the trees are looked for, by two workers and in memory.
+Trees of a random grammar, as large as parsed questions, are written to a file of brackets and encoded to
+sparse rows by local processes. It measures two workers against one (both warmed up), the overhead of a shard,
+the cost of writing relative to reading and encoding, the time to the first part, and the peak memory of a
+worker for several kinds of vectors and trees. With ``--only duplicates``, it searches for planted
+near-duplicates, with two workers and in memory.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ SMALL = 500  # shards of one tree each
 ROUNDS = 3
 LOOP = 30_000_000
 PARTS = ("plan", "shard", "start", "workers", "memory", "duplicates")
-EVERY = 10  # tree is planted once more, edited
+EVERY = 10  # every n-th tree is planted once more, edited
 MIN_NODES = 20
-LEAF, ZIPF = re.compile(r" [^ ()]+\)"), 1.3  # words by Zipf's law: the more trees, the more different ones
+LEAF, ZIPF = re.compile(r" [^ ()]+\)"), 1.3  # words by Zipf's law: more trees have more different words
 
 
 def write_trees(path: Path, kind: str, count: int) -> Path:
@@ -52,7 +52,7 @@ def write_trees(path: Path, kind: str, count: int) -> Path:
 
 
 def two_against_one(source: Path, folder: Path, trees: int) -> None:
-    """Measure in turns, on workers that have encoded before, beside a loop that has nothing to wait for."""
+    """Measure alternately on warm workers, beside a loop that never waits."""
     seconds, loops, processor, alone = ({1: [], 2: []} for _ in range(4))  # type: ignore[var-annotated]
     size = max(1, source.stat().st_size // 32)
     with LocalProcesses(1) as one, LocalProcesses(2) as two:
@@ -93,7 +93,7 @@ def count_up(steps: int) -> int:
 
 
 def spent(pool: LocalProcesses, workers: int) -> float:
-    """Return the processor time that all workers of a pool have taken."""
+    """Return the processor time of all workers of a pool."""
     barrier = [pool.submit(processor_time) for _ in range(4 * workers)]
     return sum(dict(future.result() for future in barrier).values())
 
@@ -104,7 +104,7 @@ def processor_time() -> tuple[int, float]:
 
 
 def start(folder: Path) -> None:
-    """Measure from the call to the first part, of one tree, with compiled code at hand."""
+    """Measure the time from the call to the first part, of one tree, with compiled code available."""
     few = folder / "start.mrg"
     few.write_text("(S (NP Ann) (VP runs))\n")
     with LocalProcesses(1) as pool:
@@ -114,7 +114,7 @@ def start(folder: Path) -> None:
 
 
 def planning(source: Path, folder: Path) -> None:
-    """Measure how fast texts are cut into shards."""
+    """Measure the speed of cutting texts into shards."""
     table = folder / "trees.tsv"
     with source.open() as lines, table.open("w") as file:
         file.write("tree\n")
@@ -126,7 +126,7 @@ def planning(source: Path, folder: Path) -> None:
 
 
 def shard(source: Path, folder: Path) -> None:
-    """Measure what one shard costs beside its trees, and what writing costs beside the rest."""
+    """Measure the overhead of a shard, and of writing."""
     out = folder / "one"
     batch.plan_encode(source, out, FragmentVectorizer(), shard_size=source.stat().st_size // 4)
     do_shard(str(out), 0)
@@ -165,7 +165,7 @@ def cpu(work: Callable[[], object]) -> float:
 
 
 def memory(folder: Path, trees: int) -> None:
-    """Measure the most memory that a worker holds."""
+    """Measure the peak memory of a worker."""
     kinds = {
         "sparse rows of questions": ("questions", trees, FragmentVectorizer()),
         "sparse rows of code": ("code", trees // 5, FragmentVectorizer()),
@@ -189,16 +189,16 @@ def memory(folder: Path, trees: int) -> None:
 
 
 def peak_memory() -> float:
-    """Return the most memory that this process has held, in GB.
+    """Return the peak memory of this process in GB.
 
-    Not by ``getrusage``, which begins with the memory of the parent.
+    ``getrusage`` does not work here: it starts from the memory of the parent.
     """
     (line,) = (line for line in Path("/proc/self/status").read_text().splitlines() if "VmHWM" in line)
     return int(line.split()[1]) * 1024 / 1e9
 
 
 def duplicates(folder: Path, trees: int, in_memory: bool) -> None:
-    """Measure what it takes to find planted near-duplicates, and how many are found."""
+    """Measure the cost of finding planted near-duplicates, and how many are found."""
     source, random = folder / "planted.mrg", np.random.default_rng(1)
     planted, number = list[int](), 0  # rows of trees before edited copies of them
     with source.open("w") as file:
@@ -233,7 +233,7 @@ Found = tuple[
 
 
 def by_workers(source: Path) -> Found:
-    """Find near-duplicates by two processes."""
+    """Find near-duplicates with two processes."""
     with LocalProcesses(2) as pool:
         find = partial(batch.find_duplicates, source, source.with_suffix(""), pool, min_nodes=MIN_NODES)
         table, took = timed(find)
@@ -256,10 +256,10 @@ def by_itself(source: Path) -> Found:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__)
-    parser.add_argument("--trees", type=int, default=1_000_000, help="how many trees (default: 1000000)")
-    parser.add_argument("--folder", default=None, help="where there is room for rows (default: temporary)")
-    parser.add_argument("--only", nargs="+", default=PARTS, choices=PARTS, help="what (default: all)")
-    parser.add_argument("--in-memory", action="store_true", help="look for duplicates in memory, too")
+    parser.add_argument("--trees", type=int, default=1_000_000, help="number of trees (default: 1000000)")
+    parser.add_argument("--folder", default=None, help="folder with space for the rows (default: temporary)")
+    parser.add_argument("--only", nargs="+", default=PARTS, choices=PARTS, help="part to run (default: all)")
+    parser.add_argument("--in-memory", action="store_true", help="also find duplicates in memory")
     options = parser.parse_args(arguments)
     wanted = options.only
     with tempfile.TemporaryDirectory(dir=options.folder) as name:

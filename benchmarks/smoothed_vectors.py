@@ -1,11 +1,12 @@
-"""Vectors of partial trees of similar words: ``python -m benchmarks.smoothed_vectors``.
+"""Compare vectors of smoothed partial trees with kernels: ``python -m benchmarks.smoothed_vectors``.
 
-Dot products of vectors estimate the kernel in which every cosine of word vectors counts as it is, negative
-ones too. ``SmoothedPartialTreeKernel`` counts none below its threshold. So there are two comparisons: of the
-vectors with what they estimate, by error over floor and Spearman's correlation, and of the normalised kernels
-with each other. Then how long encoding takes beside that without similar words, and with ``--accuracy`` how
-many of the 500 test questions linear models on either kind of vectors get right. Word vectors are those of
-``benchmarks.dependency``, of which few have negative cosines; with ``--centred``, many have.
+Dot products of these vectors estimate the kernel in which every cosine of word vectors counts, even negative
+ones. ``SmoothedPartialTreeKernel`` counts none below its threshold. So there are two comparisons: of the
+vectors with the kernel that they estimate, by error over floor and Spearman's correlation, and of the
+normalised kernels with each other. It also measures the time of encoding relative to encoding without similar
+words and, with ``--accuracy``, the accuracy of linear models on both kinds of vectors for the 500 test
+questions. The word vectors are those of ``benchmarks.dependency``, few of which have negative cosines; with
+``--centred``, many have.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from treedot.vectors.fidelity import different_pairs, projected, spearman
 
 FORMS = ("grct", "lct")
 WEIGHTS = (0.4, 0.2, 0.6)  # λ and μ
-COST = 100.0  # what cross-validation chose for exact kernels on LCT
+COST = 100.0  # chosen by cross-validation for exact kernels on LCT
 ROUNDS = 5
 HEAD = """\
 vectors with what they estimate                                  the kernel as defined with (rms, Spearman)
@@ -41,7 +42,7 @@ vectors with what they estimate                                  the kernel as d
 
 
 class UnclippedKernel(SmoothedPartialTreeKernel):
-    """The smoothed kernel with every cosine as it is: the one whose values are dot products."""
+    """The smoothed kernel with unclipped cosines: the kernel whose values are dot products."""
 
     def _nodes(self, forest: Forest) -> Families:
         labels = similar_labels(forest.labels, self.similarity, -math.inf, self.max_pairs)
@@ -49,7 +50,7 @@ class UnclippedKernel(SmoothedPartialTreeKernel):
 
 
 def compare(forest: Forest, words: WordVectors, weight: float, gaps: str, seeds: int, size: int) -> str:
-    """Return how vectors compare with what they estimate, and how the normalised kernels do."""
+    """Compare vectors with the kernel that they estimate, and the normalised kernels with each other."""
     settings = {"decay": weight, "mu": weight, "gaps": gaps}
     exact = UnclippedKernel(words, **settings).gram(forest)
     defined = SmoothedPartialTreeKernel(words, **settings, normalize=True).gram(forest)
@@ -78,15 +79,15 @@ def _difference(defined: np.ndarray, other: np.ndarray) -> str:
 
 
 def rms(a: np.ndarray, b: np.ndarray) -> float:
-    """Return the root of the mean square of differences over pairs of different trees."""
+    """Return the root mean square of the differences over pairs of different trees."""
     pairs = different_pairs(len(a))
     return float(np.sqrt(np.mean((a - b)[pairs] ** 2)))
 
 
 def seconds(forest: Forest, words: WordVectors) -> np.ndarray:
-    """Return the processor time of encoding without and with similar words: one row for each round.
+    """Return the processor time of encoding without and with similar words, one row per round.
 
-    In the first round, the vectors of labels are made.
+    The first round includes making the vectors of labels.
     """
     smoothed = DenseSpec(kernel="smoothed", similarity=words.fingerprint)
     DenseEncoder(smoothed, words).encode(forest[:1])  # compiles
@@ -102,14 +103,14 @@ def seconds(forest: Forest, words: WordVectors) -> np.ndarray:
 
 
 def accuracy(folder: Path, form: str, vectorizer: DistributedTreeVectorizer) -> float:
-    """Return the share of test questions that a linear model on vectors gets right."""
+    """Return the share of test questions that a linear model on vectors answers correctly."""
     train, test = (read_questions(folder, form, part) for part in ("train", "test"))
     model = TreeClassifier(vectorizer=vectorizer, decay=0.4, C=COST).fit(train, train.columns[CLASS])
     return float(np.mean(model.predict(test) == np.array(test.columns[CLASS])))
 
 
 def report(folder: Path, form: str, words: WordVectors, options: argparse.Namespace) -> None:
-    """Print both comparisons, the time, and the accuracy if it is asked for."""
+    """Print both comparisons, the time, and the accuracy if requested."""
     whole = read_questions(folder, form, "train")
     forest = sample(whole, options.trees)
     print(f"\nquestions, {form.upper()}: {len(forest)} trees at random, {options.seeds} seeds, "
@@ -136,8 +137,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--trees", type=int, default=200)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--dim", type=int, default=8192)
-    parser.add_argument("--centred", action="store_true", help="word vectors less their mean")
-    parser.add_argument("--accuracy", action="store_true", help="also train models, for some minutes")
+    parser.add_argument("--centred", action="store_true", help="subtract the mean from word vectors")
+    parser.add_argument("--accuracy", action="store_true", help="also train models (takes minutes)")
     options = parser.parse_args(arguments)
     if options.data is None:
         parser.error("set TREEDOT_DATA, or give --data: this needs the corpora")

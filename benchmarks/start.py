@@ -1,8 +1,8 @@
-"""Measure how long first answers take: cold, with an empty cache of compiled code, and warm.
+"""Measure the time to the first answer: cold, with an empty cache of compiled code, and warm.
 
-Each row is a new process, or several. The figures are seconds of processor time of the whole process tree,
-and seconds on the clock. ``--before REVISION`` runs the same rows on another commit, in turns, and prints
-ratios. The questions are those of TREEDOT_DATA where it is set, and generated ones elsewhere.
+Each row is one or more new processes. The figures are processor seconds of the whole process tree, and
+elapsed seconds. ``--before REVISION`` runs the same rows on another commit, alternately, and prints ratios.
+The questions are those of TREEDOT_DATA if it is set, otherwise generated.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PACKAGES = ("email", "json", "logging", "unittest", "asyncio", "xml", "http", "u
 
 
 class Row(NamedTuple):
-    """A line of the table: what runs, once to prepare and once to measure."""
+    """A line of the table: a command that runs once to prepare and once to measure."""
 
     name: str
     command: tuple[str, ...]  # after ``python``
@@ -102,7 +102,7 @@ def rows() -> Iterator[Row]:
 
 
 def make_inputs(folder: Path) -> None:
-    """Write what the rows read into a folder."""
+    """Write the inputs of the rows to a folder."""
     found = corpus(os.environ.get("TREEDOT_DATA"), "questions")
     forest = json_lists(1000) if found is None else found[:1000]
     forest.write_brackets(folder / "questions.mrg")
@@ -123,7 +123,7 @@ def make_inputs(folder: Path) -> None:
 
 
 def prepare(chosen: Sequence[Row], folder: Path, environment: dict[str, str]) -> None:
-    """Make the model and the index that rows read, and run those that are to be warm."""
+    """Make the model and the index that rows read, and run the warm rows once."""
     statements = {
         "model": f"{CLASSES}; td.TreeClassifier(decay=0.4, C=1).fit(trees, y).save('model')",
         "functions.index": "import treedot as td;"
@@ -140,7 +140,7 @@ def prepare(chosen: Sequence[Row], folder: Path, environment: dict[str, str]) ->
 
 
 def run(row: Row, folder: Path, environment: dict[str, str]) -> tuple[float, float]:
-    """Return the processor time of a row, and the time on the clock."""
+    """Return the processor time and the elapsed time of a row."""
     with tempfile.TemporaryDirectory() as empty:
         own = dict(environment, TREEDOT_CACHE_DIR=str(Path(empty, "parsed")))
         if row.cold:
@@ -156,7 +156,7 @@ def run(row: Row, folder: Path, environment: dict[str, str]) -> tuple[float, flo
 
 
 def measured(command: Sequence[str], folder: Path, environment: dict[str, str]) -> tuple[float, float]:
-    """Return the processor time of a process and all that it starts, and the time on the clock."""
+    """Return the processor time of a process and its children, and the elapsed time."""
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run(command, cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
     after, stop = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
@@ -164,7 +164,7 @@ def measured(command: Sequence[str], folder: Path, environment: dict[str, str]) 
 
 
 def copy_of(revision: str | None, folder: Path) -> Path:
-    """Return a copy of the sources without compiled code: of a commit, or as they are."""
+    """Return a copy of the sources without compiled code: of a commit, or of the working tree."""
     folder.mkdir(parents=True)
     if revision is None:
         ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
@@ -181,7 +181,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.start", description=__doc__)
     parser.add_argument("--before", metavar="REVISION", help="a commit to compare with")
     parser.add_argument("--only", metavar="TEXT", help="rows whose name contains this")
-    parser.add_argument("--repeat", type=int, default=1, help="runs of each row; the best counts")
+    parser.add_argument("--repeat", type=int, default=1, help="runs of each row; the best one counts")
     options = parser.parse_args(arguments)
     chosen = [row for row in rows() if (options.only or "") in row.name]
     with tempfile.TemporaryDirectory() as top:

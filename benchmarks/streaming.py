@@ -1,9 +1,9 @@
-"""Train on generated trees that are streamed: ``python -m benchmarks.streaming --trees 1000000``.
+"""Train on a stream of generated trees: ``python -m benchmarks.streaming --trees 1000000``.
 
-The classes depend on small fragments, with errors, so that no model is right on all trees. ``treedot train
---checkpoint`` runs in a process of its own, whose time and peak memory are measured; once more, killed at
-random moments and started again until it ends: the models must be equal to the byte. At last the accuracy on
-other trees, beside that of ``TreeClassifier`` where the trees are few enough.
+The classes depend on small fragments, with errors, so no model can be perfect. ``treedot train --checkpoint``
+runs in its own process, whose time and peak memory are measured. It runs again, killed at random moments and
+restarted until it finishes: the models must have equal bytes. Finally the accuracy on other trees is printed,
+and that of ``TreeClassifier`` if there are few enough trees.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from treedot.trees.writers import forest_file
 from treedot.vectors import SparseEncoder, SparseSpec
 
 CLASSES = 6
-COMMON = 0.01  # the share of trees that a fragment is in at least if it matters
-ERRORS = 0.2  # the standard deviation of what is added to scores, over theirs
+COMMON = 0.01  # a fragment that matters is in at least this share of trees
+ERRORS = 0.2  # standard deviation of the noise, relative to that of the scores
 IN_MEMORY = 200_000  # trees
 TESTED = 12 * BATCH  # trees
 
 
 def labelled(count: int) -> Iterator[Forest]:
-    """Yield trees with a column of classes; fewer trees are the first of more."""
+    """Yield trees with a column of classes; a smaller count yields the first of the same trees."""
     encoder = SparseEncoder(SparseSpec(n_features=2**16, budget=2, decay=1.0))
     rows = encoder.encode(Forest.concat(forests("questions", 16_384)))
     weights = np.random.default_rng(0).normal(size=(rows.shape[1], CLASSES))
@@ -51,7 +51,7 @@ def labelled(count: int) -> Iterator[Forest]:
 
 
 class Run:
-    """``treedot train`` in a process of its own."""
+    """``treedot train`` in its own process."""
 
     def __init__(self, trees: Path, folder: Path, options: argparse.Namespace) -> None:
         self.model, self.checkpoint = folder / "model", folder / "checkpoint"
@@ -72,7 +72,7 @@ class Run:
         return time.monotonic() - start, used.ru_utime + used.ru_stime, used.ru_maxrss / 1e6
 
     def killed(self, seconds: float) -> None:
-        """Kill it after some time."""
+        """Kill it after some seconds."""
         process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL)
         time.sleep(seconds)
         process.send_signal(signal.SIGKILL)
@@ -85,8 +85,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--passes", type=int, default=5, metavar="N")
     parser.add_argument("--kills", type=int, default=3, metavar="N")
     parser.add_argument("--jobs", type=int, default=2, metavar="N")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the moments of kills")
-    parser.add_argument("--folder", metavar="DIR", help="of all files (default: a temporary one)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the moments of kills")
+    parser.add_argument("--folder", metavar="DIR", help="folder for all files (default: temporary)")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         measure(Path(folder), options)
@@ -117,7 +117,7 @@ def measure(folder: Path, options: argparse.Namespace) -> None:
         if not run.model.exists():
             run.to_end()
         same = {path.name: path.read_bytes() for path in run.model.iterdir()} == alone
-        print(f"killed {options.kills} times: the model is {'the same' if same else 'ANOTHER ONE'}")
+        print(f"killed {options.kills} times: the model is {'the same' if same else 'DIFFERENT'}")
 
 
 def accuracy(model: LinearModel, others: Forest, trees: Path) -> None:

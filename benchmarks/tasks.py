@@ -1,4 +1,4 @@
-"""Corpora of labelled trees, each with a part to train on and a part to test with."""
+"""Corpora of labelled trees, each with a training set and a test set."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from treedot import Forest, read_trees
 
-TEST_FOLDS = {"8", "9"}  # of ten, where a corpus has folds and no test set
+TEST_FOLDS = {"8", "9"}  # of ten, if a corpus has folds but no test set
 NEUTRAL = 2  # of five classes, 0 to 4
 PAIR = "text_tree", "hypothesis_tree"  # columns
 PHRASE = "*"  # is no word of the reviews
@@ -20,20 +20,20 @@ Tokens = Callable[[Forest], list[list[str]]]
 
 
 class Task(NamedTuple):
-    """What is to be learned; ``train`` and ``test`` have the class in the column ``label``.
+    """A classification task; ``train`` and ``test`` have the class in the column ``label``.
 
-    Pairs of trees are the texts, with their hypotheses in brackets in the column ``hypothesis_tree`` and the
-    share of the hypothesis's words that the text has in ``overlap``.
+    If examples are pairs of trees, the trees are the texts, with the hypotheses in brackets in the column
+    ``hypothesis_tree``, and the share of the hypothesis's words that are in the text in ``overlap``.
     """
 
     name: str
     train: Forest
     test: Forest
-    tokens: Tokens  # of every tree, what n-grams are made of
+    tokens: Tokens  # the tokens of every tree, for n-grams
 
     @property
     def classes(self) -> tuple[np.ndarray, np.ndarray]:
-        """The classes of the trees to train on and of those to test with."""
+        """The classes of the training and test trees."""
         return np.array(self.train.columns["label"]), np.array(self.test.columns["label"])
 
     @property
@@ -43,7 +43,7 @@ class Task(NamedTuple):
 
     @property
     def n_repeated(self) -> int:
-        """How many trees to test with are among those to train on too."""
+        """The number of test trees that are also in the training set."""
         known = set(_names(self.train))
         return sum(name in known for name in _names(self.test))
 
@@ -79,7 +79,7 @@ def _pairs(folder: Path, name: str) -> Task:
 
 
 def _sentiment(folder: Path, name: str) -> Task:
-    """Read sentences without the labels of their phrases, which tell the class."""
+    """Read sentences without the labels of their phrases, which reveal the class."""
     parts = (read_trees(folder / f"sst_{part}.tsv.gz") for part in ("train", "test"))
     train, test = (_without_labels(part, two_classes=name == "SST 2") for part in parts)
     return Task(name, train, test, words)
@@ -96,7 +96,7 @@ def _folded(file: str, label: str, tokens: Tokens) -> Callable[[Path, str], Task
 
 
 def _residues(forest: Forest) -> list[list[str]]:
-    """Return the residues and the linkages of glycans, as their names have them."""
+    """Return the residues and linkages of glycans, as in their names."""
     return [re.findall(r"[^()\[\]]+", text) for text in forest.columns["iupac"]]
 
 
@@ -128,7 +128,7 @@ def _with_overlap(texts: Forest) -> Forest:
 
 
 def _without_labels(forest: Forest, two_classes: bool) -> Forest:
-    """Return sentences with one label for all phrases; of two classes, without the neutral ones."""
+    """Return sentences with one label for all phrases; for two classes, without the neutral ones."""
     label = np.where(forest.arity == 0, forest.label, len(forest.labels))
     stars = np.array(forest.columns["label"]).astype(int)
     labels, columns = [*forest.labels, PHRASE], {"label": stars.tolist()}

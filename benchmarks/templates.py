@@ -1,13 +1,12 @@
-"""Pages made from templates, to measure whether clustering finds the templates again.
+"""Measure whether clustering recovers the templates of web pages: ``python -m benchmarks.templates``.
 
-By default the pages are generated. With ``--folder``, they are files in folders ``SITE/KIND``, each of which
-holds the pages of one template; then the folders are to be found again: all of them, one of each site, and
-those inside of each site.
+By default the pages are generated. With ``--folder``, they are files in folders ``SITE/KIND``, each with the
+pages of one template. Then the score is given for all folders together, for one folder of each site, and for
+the folders within each site.
 
-A site has a frame (head, navigation, footer) that all its templates share. A template has parts of its own,
-some of them optional, and one or two lists of 0 to 50 items, which are alike but for parts that only some of
-them have. Texts differ from page to page. Noise pages are grown at random from the same tags and belong to
-no template.
+A site has a frame (head, navigation, footer) that all its templates share. A template has its own parts, some
+of them optional, and one or two lists of 0 to 50 similar items, some of which have extra parts. Texts differ
+from page to page. Noise pages are random trees of the same tags and belong to no template.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ WORDS = (
 
 @dataclass(frozen=True)
 class Part:
-    """An element of a template: always there, or on a share of the pages; a list repeats its one child."""
+    """An element of a template, on all pages or on a share of them; a list repeats its only child."""
 
     tag: str
     css: str
@@ -57,7 +56,7 @@ class Part:
     is_list: bool = False
 
     def write(self, rng: np.random.Generator, out: list[str]) -> None:
-        """Add the HTML of one occurrence."""
+        """Append the HTML of one occurrence."""
         if rng.random() >= self.share:
             return
         out.append(f'<{self.tag} class="{self.css}" id="{self.css}-{rng.integers(1000)}">')
@@ -70,7 +69,7 @@ class Part:
 
 
 def grown(rng: np.random.Generator, size: int, optional: float) -> Part:
-    """Return a random part of about ``size`` elements, with a share of them on some pages only."""
+    """Return a random part of about ``size`` elements; a share of them occurs only on some pages."""
     share = float(rng.uniform(0.3, 0.9)) if rng.random() < optional else 1.0
     css = f"c{rng.integers(40)}"
     if size <= 1:
@@ -80,7 +79,7 @@ def grown(rng: np.random.Generator, size: int, optional: float) -> Part:
 
 
 def listing(rng: np.random.Generator) -> Part:
-    """Return a list of items that are alike."""
+    """Return a list of similar items."""
     around, tag = LISTS[rng.integers(len(LISTS))]
     item = grown(rng, int(rng.integers(3, 9)), 0.2)
     return Part(around, f"l{rng.integers(40)}", (Part(tag, item.css, item.children),), is_list=True)
@@ -99,7 +98,7 @@ def site(rng: np.random.Generator, templates: int) -> list[Part]:
 def pages(
     n_sites: int = 4, n_templates: int = 4, n_pages: int = 25, n_noise: int = 40, seed: int = 0
 ) -> tuple[list[str], list[int]]:
-    """Return pages as HTML, and of each the number of its template, or ``NOISE``.
+    """Return pages as HTML, and the template number of each, or ``NOISE``.
 
     Examples
     --------
@@ -138,12 +137,12 @@ def clusters(trees: Forest, damping: str) -> list[int]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print how well templates are found, and how fast pages are read."""
+    """Print how well templates are recovered, and how fast pages are read."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.templates", description=__doc__)
-    parser.add_argument("--seeds", type=int, default=3, help="how many sets of pages")
-    parser.add_argument("--pages", type=int, default=25, help="how many pages of each template")
+    parser.add_argument("--seeds", type=int, default=3, help="number of sets of pages")
+    parser.add_argument("--pages", type=int, default=25, help="number of pages per template")
     parser.add_argument(
-        "--folder", type=Path, help="of pages, in folders SITE/KIND, instead of generated ones"
+        "--folder", type=Path, help="use the pages in folders SITE/KIND here, instead of generated ones"
     )
     options = parser.parse_args(arguments)
     if options.folder is None:
@@ -153,7 +152,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def print_generated(seeds: int, n_pages: int) -> None:
-    """Print how well the templates of generated pages are found, for each way to read and to count."""
+    """Print how well the templates of generated pages are recovered, for each way to read and to count."""
     from sklearn.metrics import adjusted_rand_score
 
     sets = [pages(n_pages=n_pages, seed=seed) for seed in range(seeds)]
@@ -173,7 +172,7 @@ def print_generated(seeds: int, n_pages: int) -> None:
 
 
 def print_found(folder: Path) -> None:
-    """Print how well the folders of pages are found."""
+    """Print how well the folders of pages are recovered."""
     forest = read_html(folder)
     kinds = np.array([Path(file).parent.relative_to(folder).as_posix() for file in forest.columns["file"]])
     sites = np.array([kind.split("/")[0] for kind in kinds])
@@ -182,12 +181,12 @@ def print_found(folder: Path) -> None:
     print_score("one of each site", forest, kinds, np.isin(kinds, list(firsts.values())))
     for site in firsts:
         if len(set(kinds[sites == site])) > 1:
-            print_score(f"inside of {site}", forest, kinds, sites == site)
+            print_score(f"within {site}", forest, kinds, sites == site)
     print_speed([Path(file).read_bytes() for file in forest.columns["file"]])
 
 
 def print_score(name: str, forest: Forest, kinds: np.ndarray, chosen: np.ndarray | None = None) -> None:
-    """Print how well the kinds of some pages are found."""
+    """Print how well the kinds of the chosen pages are recovered."""
     from sklearn.metrics import adjusted_rand_score
 
     places = np.arange(len(kinds)) if chosen is None else np.flatnonzero(chosen)
@@ -201,7 +200,7 @@ def print_score(name: str, forest: Forest, kinds: np.ndarray, chosen: np.ndarray
 
 
 def print_speed(made: Sequence[bytes]) -> None:
-    """Print how many nodes are read in a second of one processor, the best of some rounds."""
+    """Print the number of nodes read per second of one processor, the best of several rounds."""
     best, nodes = np.inf, 0
     for _ in range(ROUNDS):
         start = time.process_time()

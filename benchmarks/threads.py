@@ -1,12 +1,12 @@
 """Measure how encoding, exact kernels and reading speed up with threads: ``python -m benchmarks.threads``.
 
-Every line is one kind of work, with its rate on one thread and how many times as fast it is on several. Two
-figures of the same run say what the machine allows: an *independent loop*, in which every thread computes on
-its own few numbers, and as many *processes* as threads, each with its own share of the trees. The others say
-where the rest goes, all at the largest number of threads: how long a call runs in the calling thread alone,
-while the others wait; how many times as fast sixteen threads could be if nothing else stood in the way, which
-can be seen on a machine with fewer cores; how much processor time is spent over that of one thread (for
-memory that threads share); and how many threads were at work on average.
+Every line is one kind of work, with its rate on one thread and its speed-up on several. Two figures of the
+same run show what the machine allows: an *independent loop*, in which every thread computes on a few numbers
+of its own, and as many *processes* as threads, each with its share of the trees. The other figures, all at
+the largest number of threads, show where the rest goes: the time that a call runs in the calling thread only,
+while the others wait; the *serial* share, which is that time over the processor time of one thread; the
+speed-up that this share would allow on sixteen threads (Amdahl's bound: computed, so it needs fewer cores);
+the processor time relative to one thread (for shared memory); and the average number of busy threads.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from treedot.readers.stream import TreeStream
 from treedot.vectors import DenseEncoder, DenseSpec, SparseEncoder, SparseSpec
 
 ROUNDS = 3
-QUESTIONS = 5452  # generated where there is no corpus of them
+QUESTIONS = 5452  # generated if there is no corpus
 MANY = 200_000  # generated, for rows that take microseconds
 LOOPS = 1 << 28
 FEW = 1000
 
-Run = Callable[[int], object]  # with so many threads
+Run = Callable[[int], object]  # number of threads
 
 
 class Work(NamedTuple):
-    """Something to measure: made for some trees, it runs on any number of threads."""
+    """A kind of work: made for some trees, it runs on any number of threads."""
 
     name: str
     trees: str  # which ones
@@ -52,7 +52,7 @@ class Work(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """What one call took: seconds on the clock, of the calling thread, and of all threads."""
+    """The cost of a call: elapsed seconds, seconds of the calling thread, and of all threads."""
 
     wall: float
     calling: float
@@ -81,7 +81,7 @@ def reading(forest: Forest) -> Run:
 
 
 def fresh_gram(forest: Forest) -> Run:
-    """Make Gram matrices of trees that nothing is known of yet."""
+    """Make Gram matrices of new trees, without cached data."""
     return lambda jobs: SubsetTreeKernel().gram(_copy(forest), n_jobs=jobs)
 
 
@@ -132,7 +132,7 @@ def cost(run: Run, jobs: int) -> Cost:
 
 
 def costs(run: Run, counts: Sequence[int]) -> dict[int, Cost]:
-    """Return the cheapest call for every number of threads, measured in turns after one of each."""
+    """Return the cheapest call for every number of threads, measured alternately after a warm-up."""
     measured: dict[int, list[Cost]] = {jobs: [] for jobs in counts}
     for _ in range(ROUNDS + 1):
         for jobs in counts:
@@ -141,7 +141,7 @@ def costs(run: Run, counts: Sequence[int]) -> dict[int, Cost]:
 
 
 class Processes:
-    """Processes that do the same at the same time, each with its own share of the trees."""
+    """Processes that do the same work at the same time, each with its share of the trees."""
 
     def __init__(self, count: int, trees: dict[str, Forest]) -> None:
         context = multiprocessing.get_context("spawn")
@@ -149,7 +149,7 @@ class Processes:
         self._pool = context.Pool(count, _start, (context.Barrier(count), trees))
 
     def seconds(self, work: int) -> float:
-        """Return how long the processes take for one kind of work together."""
+        """Return the time that the processes take together for one kind of work."""
         shares = [(work, part, self.count) for part in range(self.count)]
         rounds = np.array(
             self._pool.starmap(_work_on_share, shares, chunksize=1)
@@ -179,7 +179,7 @@ def _work_on_share(work: int, part: int, parts: int) -> list[tuple[float, float]
 
 
 def _share(forest: Forest, part: int, parts: int, of_pairs: bool) -> Forest:
-    """Return one of so many parts of equally many trees, or trees with such a part of all pairs."""
+    """Return one of ``parts`` equal shares of the trees, or trees with such a share of all pairs."""
     size = len(forest) / (np.sqrt(parts) if of_pairs else parts)
     start = part * (len(forest) - size) / max(1, parts - 1)
     return forest[round(start) : round(start + size)]
@@ -198,6 +198,7 @@ def line(name: str, rate: str, found: dict[int, Cost], loop: float, in_processes
     parts.append(f"{'':>11}" if in_processes is None else f"{in_processes:11.2f}")
     if most > 1:
         parts.append(f"{last.calling * 1e3:8.1f} ms{last.calling / last.wall:6.0%}")
+        parts.append(f"{last.calling / first.all:8.1%}")
         sixteen = last.calling + max(0.0, first.all - last.calling) / 16
         parts.append(f"{first.all / sixteen:9.1f}{last.all / first.all:7.2f}{last.all / last.wall:7.1f}")
     return "".join(parts)
@@ -206,10 +207,10 @@ def line(name: str, rate: str, found: dict[int, Cost], loop: float, in_processes
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.threads", description=__doc__)
     parser.add_argument("--data", default=os.environ.get("TREEDOT_DATA"), help="folder of the corpora")
-    parser.add_argument("--threads", type=int, default=-1, help="at most; by default one per core")
-    parser.add_argument("--only", nargs="+", default=[""], help="parts of the names of the works to measure")
+    parser.add_argument("--threads", type=int, default=-1, help="most threads (default: one per core)")
+    parser.add_argument("--only", nargs="+", default=[""], help="measure works whose name contains these")
     parser.add_argument(
-        "--no-processes", action="store_true", help="compare with no processes: it is shorter"
+        "--no-processes", action="store_true", help="skip the comparison with processes, which takes time"
     )
     options = parser.parse_args(arguments)
     questions = corpus(options.data, "questions")
@@ -226,7 +227,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print("times as fast as one thread; the bar is 1.8 at two, and at 16 either 10 or 0.9 of the loop")
     threads = "".join(f"{jobs:>6}" for jobs in counts)
     print(f"{'threads':<26}{'trees/s at 1':>12} {threads}{'of loop':>9}{'processes':>11}", end="")
-    print(f"{'calling thread':>17}{'limit 16':>9}{'CPU':>7}{'busy':>7}")
+    print(f"{'calling thread':>17}{'serial':>8}{'limit 16':>9}{'CPU':>7}{'busy':>7}")
     looped = costs(independent_loop, counts)
     loop = looped[1].wall / looped[most].wall
     print(line("independent loop", "", looped, loop, None), flush=True)

@@ -1,4 +1,4 @@
-"""How long something takes, and how that grows."""
+"""Measure time, and how it grows."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def seconds(
 
 
 def cpu_seconds(work: Callable[[], object], at_least: float = 0.15) -> float:
-    """Return the time that processors spend on one call, which other processes hardly change."""
+    """Return the processor time of one call, which hardly depends on other processes."""
     return seconds(work, at_least, time.process_time)
 
 
 def exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
-    """Return b of the best fit cost = a sizeᵇ, in logarithms."""
+    """Return the exponent b of the best fit cost = a sizeᵇ, in logarithms."""
     return float(np.polyfit(np.log(sizes), np.log(costs), 1)[0])

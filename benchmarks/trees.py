@@ -1,4 +1,4 @@
-"""The trees to measure on: corpora where they are, functions of the standard library elsewhere."""
+"""The trees to measure on: corpora if available, otherwise functions of the standard library."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from treedot import Forest, read_trees
-from treedot.cli.demo_page import standard_library
+from treedot.cli.tour.library import standard_library
 from treedot.readers import read_html, read_json
 
 CORPORA = {  # file, column
@@ -31,11 +31,11 @@ JSON = "JSON-like lists"
 JSON_FILES = "JSON files"
 HTML = "HTML pages"
 DOCUMENTS: dict[str, Callable[[str], Forest]] = {JSON_FILES: read_json, HTML: read_html}
-SIZES = 5, 40_000  # nodes of the documents that are measured on: the exact kernel of larger ones takes long
+SIZES = 5, 40_000  # most nodes of a document; the exact kernel of larger ones takes long
 
 
 def benchmark_forest(data: str | None, name: str) -> tuple[Forest, str]:
-    """Return trees and what they are: the corpus with a name, or functions where it is missing."""
+    """Return trees and their description: the named corpus, or functions if it is missing."""
     if name == JSON:
         return json_lists(1000), JSON
     found = corpus(data, name)
@@ -45,7 +45,7 @@ def benchmark_forest(data: str | None, name: str) -> tuple[Forest, str]:
 
 
 def corpus(data: str | None, name: str) -> Forest | None:
-    """Return the corpus with a name, None where it is missing."""
+    """Return the named corpus, or None if it is missing."""
     if data is None or name not in CORPORA:
         return None
     file, column = CORPORA[name]
@@ -54,7 +54,7 @@ def corpus(data: str | None, name: str) -> Forest | None:
 
 
 def documents(name: str, folder: str) -> Forest:
-    """Return the distinct documents of a folder, JSON files or HTML pages, and say how many there are."""
+    """Return the distinct documents of a folder, JSON files or HTML pages; print how many there are."""
     forest = DOCUMENTS[name](folder)
     least, most = SIZES
     distinct = {
@@ -69,7 +69,7 @@ def documents(name: str, folder: str) -> Forest:
 
 
 def json_lists(count: int) -> Forest:
-    """Return lists of 1 to 60 items that are alike but for their words."""
+    """Return lists of 1 to 60 items that differ only in their words."""
     rng = np.random.default_rng(0)
     item = " (item (op add) (path p{0}) (value v{0}))".format
     starts, sizes = rng.integers(100_000, size=count), rng.integers(1, 61, size=count)

@@ -3,6 +3,7 @@
 You learn: models of several columns; how to find out whether trees help at all (here they do not: what counts
 is how many words of the sentence the text has); and an explanation of a pair, each part with its own share.
 
+    python examples/entailment.py                   # at once, on a small invented sample
     python examples/entailment.py --data FOLDER     # with rte3_dev.tsv.gz and rte3_test.tsv.gz
     open pair.html
 """
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
+from sample import data_folder
 from treedot import FragmentVectorizer, TreeClassifier, explain, read_trees
 
 TREES, NUMBERS = ["text", "hypothesis"], ["words", "fragments"]  # columns
@@ -23,12 +25,13 @@ TREES, NUMBERS = ["text", "hypothesis"], ["words", "fragments"]  # columns
 def main(arguments: list[str] | None = None) -> None:
     """Train, test, explain."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--data", default=os.environ.get("TREEDOT_DATA", "."), type=Path)
+    parser.add_argument("--data", default=os.environ.get("TREEDOT_DATA"), type=Path, help="folder of tables")
     parser.add_argument("--out", default=".", type=Path, help="folder of the page and of the model")
-    parser.add_argument("--every", type=int, default=1, help="one of so many alone, for a try")
+    parser.add_argument("--every", type=int, default=1, help="use only every n-th tree, for a try")
     options = parser.parse_args(arguments)
 
-    files = [options.data / f"rte3_{part}.tsv.gz" for part in ("dev", "test")]
+    data = data_folder(options.data, options.out, "rte3_dev", "rte3_test")
+    files = [data / f"rte3_{part}.tsv.gz" for part in ("dev", "test")]
     (train, classes), (test, truth) = (pairs(path, options.every) for path in files)
     words = [part["words"][:, None] for part in (train, test)]
     alone = DecisionTreeClassifier(max_depth=1).fit(words[0], classes).score(words[1], truth)

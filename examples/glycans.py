@@ -3,6 +3,7 @@
 You learn: trees that are not sentences; a test set that shares no glycan with the training set (near
 relatives are many, so split by something that is known of the data); and which pieces of a molecule decide.
 
+    python examples/glycans.py                      # at once, on a small invented sample
     python examples/glycans.py --data FOLDER        # with glycans.tsv.gz
     open glycan.html
 """
@@ -14,19 +15,21 @@ from pathlib import Path
 import numpy as np
 from sklearn.metrics import classification_report
 
+from sample import data_folder
 from treedot import TreeClassifier, explain, read_trees
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Train, test, explain."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--data", default=os.environ.get("TREEDOT_DATA", "."), type=Path)
+    parser.add_argument("--data", default=os.environ.get("TREEDOT_DATA"), type=Path, help="folder of tables")
     parser.add_argument("--out", default=".", type=Path, help="folder of the page")
-    parser.add_argument("--every", type=int, default=1, help="one of so many alone, for a try")
+    parser.add_argument("--every", type=int, default=1, help="use only every n-th tree, for a try")
     options = parser.parse_args(arguments)
 
     # (ROOT (Gal (b1-4 (GlcNAc …)))): a sugar, the bond that leads to the next one, and so on.
-    glycans = read_trees(options.data / "glycans.tsv.gz")[:: options.every]
+    data = data_folder(options.data, options.out, "glycans")
+    glycans = read_trees(data / "glycans.tsv.gz")[:: options.every]
     kingdom = np.array(glycans.columns["kingdom"])
     tested = np.array(glycans.columns["fold"]).astype(int) >= 8  # two of ten folds
     model = TreeClassifier(decay=0.4, C=10, n_jobs=-1).fit(glycans[~tested], kingdom[~tested])

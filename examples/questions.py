@@ -3,6 +3,7 @@
 You learn: from two tables of trees to a tested model in a folder, and the explanation of its most confident
 mistake, which is often a mistake worth seeing.
 
+    python examples/questions.py                    # at once, on a small invented sample
     python examples/questions.py --data FOLDER      # with qc_train.tsv.gz and qc_test.tsv.gz
     open question.html
 """
@@ -13,19 +14,21 @@ from pathlib import Path
 
 import numpy as np
 
+from sample import data_folder
 from treedot import TreeClassifier, explain, explain_model, read_trees
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Train, test, explain."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--data", default=os.environ.get("TREEDOT_DATA", "."), type=Path)
+    parser.add_argument("--data", default=os.environ.get("TREEDOT_DATA"), type=Path, help="folder of tables")
     parser.add_argument("--out", default=".", type=Path, help="folder of the page and of the model")
-    parser.add_argument("--every", type=int, default=1, help="one of so many alone, for a try")
+    parser.add_argument("--every", type=int, default=1, help="use only every n-th tree, for a try")
     options = parser.parse_args(arguments)
 
     # A table becomes a forest: the trees of its column "tree", with the other columns beside them.
-    train, test = (read_trees(options.data / f"qc_{part}.tsv.gz") for part in ("train", "test"))
+    data = data_folder(options.data, options.out, "qc_train", "qc_test")
+    train, test = (read_trees(data / f"qc_{part}.tsv.gz") for part in ("train", "test"))
     train, test = train[:: options.every], test[:: options.every]
     classes, truth = np.array(train.columns["coarse"]), np.array(test.columns["coarse"])
 

@@ -3,6 +3,7 @@
 You learn: to remove what gives the answer away (here the labels, which say what people felt about each
 phrase); that every phrase is an example of its own; and to compare with n-grams, which are better here.
 
+    python examples/sentiment.py                    # at once, on a small invented sample
     python examples/sentiment.py --data FOLDER      # with sst_train.tsv.gz and sst_test.tsv.gz
     open sentence.html
 """
@@ -16,18 +17,20 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
+from sample import data_folder
 from treedot import Forest, Tree, TreeClassifier, explain, read_trees
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Train, test, explain."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--data", default=os.environ.get("TREEDOT_DATA", "."), type=Path)
+    parser.add_argument("--data", default=os.environ.get("TREEDOT_DATA"), type=Path, help="folder of tables")
     parser.add_argument("--out", default=".", type=Path, help="folder of the page")
-    parser.add_argument("--every", type=int, default=1, help="one of so many alone, for a try")
+    parser.add_argument("--every", type=int, default=1, help="use only every n-th tree, for a try")
     options = parser.parse_args(arguments)
 
-    files = [options.data / f"sst_{part}.tsv.gz" for part in ("train", "test")]
+    data = data_folder(options.data, options.out, "sst_train", "sst_test")
+    files = [data / f"sst_{part}.tsv.gz" for part in ("train", "test")]
     sentences, asked = (read_trees(path)[:: options.every] for path in files)
     phrases = dict.fromkeys(node for tree in sentences for node in tree.postorder() if node.children)
     (train, classes), (test, truth) = without_labels(read_trees(list(phrases))), without_labels(asked)

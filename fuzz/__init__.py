@@ -1,1 +1,1 @@
-"""Hostile input for everything in treedot that reads or computes: ``python -m fuzz``."""
+"""Fuzz everything in treedot that reads or computes with hostile input: ``python -m fuzz``."""

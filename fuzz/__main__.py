@@ -1,8 +1,8 @@
-"""Give damaged files, odd objects and trees of all shapes to everything in treedot that takes them.
+"""Feed damaged files, odd objects and trees of all shapes to everything in treedot that takes them.
 
-Every case is tried in another process, which may take a minute and a gibibyte. Whatever is neither read
-nor refused by an error of treedot's own is a failure, and so is a wrong result; the case is then kept in a
-folder, and --replay tries it again. A case follows from the seed, the target and its number.
+Every case runs in another process, which may take a minute and a gibibyte. An input must be accepted, or
+rejected with one of treedot's own errors; anything else is a failure, and so is a wrong result. A failed case
+is kept in a folder, and --replay runs it again. A case is determined by the seed, the target and its number.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fuzz.targets import LEFT_OUT, TARGETS, make_case
 from fuzz.worker import Worker, run_target
 from treedot.cli.compilation import kinds
 
-TURN = 2  # seconds for a target before the next one has its turn
+TURN = 2  # seconds for a target before the next one
 OUTCOMES = ("accepted", "refused", "too slow", "failed")
 WIDTH = max(map(len, TARGETS))
 
@@ -36,9 +36,9 @@ def fuzz(
     minutes: float = 1,
     n_jobs: int = 1,
 ) -> dict[str, Counter[str]]:
-    """Try cases of some targets in turn, until there were so many of each or the time is over.
+    """Run cases of some targets in turn, until there are ``cases`` of each or the time is up.
 
-    Each of ``n_jobs`` processes takes the next case when it is done with one.
+    Each of ``n_jobs`` processes takes the next case when it has finished one.
     """
     found = {name: Counter[str]() for name in names}
     turns = _turns(names, cases, minutes)
@@ -73,7 +73,7 @@ def fuzz(
 
 
 def _turns(names: Sequence[str], cases: int | None, minutes: float) -> Generator[tuple[str, int], None, None]:
-    """Yield targets and numbers of cases: so many of each, or by the clock, all targets in turn."""
+    """Yield targets and numbers of cases: ``cases`` of each, or by the clock, all targets in turn."""
     if cases is not None:
         yield from itertools.product(names, range(cases))
         return
@@ -88,7 +88,7 @@ def _turns(names: Sequence[str], cases: int | None, minutes: float) -> Generator
 
 
 def _keep(folder: Path, name: str, seed: int, number: int) -> Path:
-    """Write a case to a file whose name says what it is."""
+    """Write a case to a file named after its target, seed and number."""
     folder.mkdir(exist_ok=True)
     path = folder / f"{name}_{seed}_{number}"
     path.write_bytes(make_case(name, seed, number))
@@ -96,10 +96,10 @@ def _keep(folder: Path, name: str, seed: int, number: int) -> Path:
 
 
 def replay(path: Path) -> bool:
-    """Try a case that was kept; return whether it fails."""
+    """Run a case that was kept; return whether it fails."""
     name = path.name.rsplit("_", 2)[0]
     if name not in TARGETS:
-        sys.exit(f"{path}: the name of a case is TARGET_SEED_NUMBER, and there is no target {name!r}")
+        sys.exit(f"{path}: the name of a case is TARGET_SEED_NUMBER, but there is no target {name!r}")
     with Worker(run_target) as worker:
         outcome = worker.run(name, path.read_bytes())
     print(f"{outcome.kind} {outcome.reason}".rstrip())
@@ -107,7 +107,7 @@ def replay(path: Path) -> bool:
 
 
 def show(found: dict[str, Counter[str]], seed: int) -> None:
-    """Print what came of the cases of each target."""
+    """Print the outcomes of the cases of each target."""
     print(f"{f'seed {seed}':<{WIDTH}} {'cases':>9} " + " ".join(f"{kind:>9}" for kind in OUTCOMES))
     everything: Counter[str] = sum(found.values(), Counter())
     for name, counts in [*found.items(), ("all", everything)]:
@@ -116,27 +116,27 @@ def show(found: dict[str, Counter[str]], seed: int) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; return 1 where something failed."""
+    """Run the command; return 1 if something failed."""
     parser = argparse.ArgumentParser(prog="python -m fuzz", description=__doc__)
     parser.add_argument("targets", nargs="*", metavar="target", help=f"all by default: {', '.join(TARGETS)}")
     length = parser.add_mutually_exclusive_group()
-    length.add_argument("--minutes", type=float, default=1, help="how long (default: %(default)s)")
-    length.add_argument("--cases", type=int, help="how many cases of each target, however long it takes")
+    length.add_argument("--minutes", type=float, default=1, help="duration (default: %(default)s)")
+    length.add_argument("--cases", type=int, help="number of cases of each target, without a time limit")
     parser.add_argument(
         "--jobs", type=int, default=len(os.sched_getaffinity(0)), help="processes (default: all cores)"
     )
-    parser.add_argument("--seed", type=int, help="what the cases follow from (default: from the clock)")
+    parser.add_argument("--seed", type=int, help="seed of the cases (default: from the clock)")
     parser.add_argument("--failures", type=Path, default=Path("fuzz-failures"), help="folder of failed cases")
-    parser.add_argument("--replay", type=Path, metavar="FILE", help="try a case that was kept again")
+    parser.add_argument("--replay", type=Path, metavar="FILE", help="run a kept case again")
     options = parser.parse_args(arguments)
     if options.replay is not None:
         return replay(options.replay)
     if unknown := set(options.targets) - set(TARGETS):
         parser.error(f"there is no target {', '.join(sorted(unknown))}")
-    for compile_kind in kinds().values():  # before time is measured
+    for compile_kind in kinds().values():  # before the time starts
         compile_kind()
     for name, modules in LEFT_OUT.items():
-        print(f"{name} is left out, for what is not installed: {', '.join(modules)}")
+        print(f"{name} is skipped, not installed: {', '.join(modules)}")
     seed = int(time.time()) if options.seed is None else options.seed
     print(f"seed {seed}", flush=True)
     names = options.targets or list(TARGETS)

@@ -19,11 +19,11 @@ from treedot.languages import LANGUAGES
 from treedot.parameters import CODE_UNITS, POLICIES
 from treedot.readers import CodeSettings, parse_code
 
-MAX_SECONDS = 2.0  # for one text: there are some on which a parser works for hours
+MAX_SECONDS = 2.0  # per text: some keep a parser busy for hours
 
 
 def check_code(path: Path, language: str) -> None:
-    """Read source code with some settings, and again with all texts kept: both find the same units."""
+    """Read source code with some settings, and again with all texts kept: both must find the same units."""
     data = path.read_bytes()
     choices = {"unit": CODE_UNITS, "identifiers": POLICIES, "literals": POLICIES}
     settings: dict[str, Any] = choose(data, choices) | {"blurred": True, "max_seconds": MAX_SECONDS}
@@ -43,11 +43,11 @@ def check_code(path: Path, language: str) -> None:
 
 def _check_same_units(forest: Forest, kept: Forest, settings: dict[str, Any]) -> None:
     for name in ("start", "end", "name", "errors"):
-        require(forest.columns[name] == kept.columns[name], f"{name} depends on what is done with texts")
+        require(forest.columns[name] == kept.columns[name], f"{name} depends on how texts are treated")
     if "drop" not in (settings["identifiers"], settings["literals"]):
         blurred = [len(hashes) for hashes in forest.columns["blurred"]]
         fewer = np.diff(kept.offsets) - np.diff(forest.offsets)
-        require(fewer.tolist() == blurred, "there are not as many hashes as texts that were blurred")
+        require(fewer.tolist() == blurred, "the numbers of hashes and of blurred texts differ")
 
 
 def _code(language: str) -> Target:

@@ -1,6 +1,6 @@
-"""Encoders and kernels as targets: trees of all shapes give finite values that agree with each other.
+"""Encoders and kernels as targets: trees of all shapes must give finite, consistent values.
 
-A case is a line with settings in JSON, and trees in brackets, which may be damaged.
+A case is a line of settings in JSON, followed by trees in brackets, which may be damaged.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from treedot import (
 from treedot.kernels import BoundedTreeKernel, Kernel, RouteKernel, SmoothedPartialTreeKernel, WordVectors
 from treedot.parameters import COMPOSITIONS, DAMPINGS, DTYPES, GAPS, STARTS
 
-MAX_TREES = 64  # damage may make thousands of one, and a Gram matrix has the square
+MAX_TREES = 64  # damage may turn one tree into thousands, and a Gram matrix has the square of them
 DECAYS = [0, 1e-300, 0.01, 0.4, 0.8, 1]
 KERNELS: dict[str, Callable[..., Kernel]] = {
     "subset": SubsetTreeKernel,
@@ -49,14 +49,14 @@ KERNELS: dict[str, Callable[..., Kernel]] = {
 
 @dataclass(frozen=True)
 class ComputationTarget:
-    """Something that is computed from trees.
+    """A computation on trees.
 
     Parameters
     ----------
     choose : callable
-        Returns random settings, as JSON can carry them.
+        Returns random settings, as JSON values.
     check : callable
-        Computes with settings, and raises where the results are wrong.
+        Computes with the settings, and raises if the results are wrong.
     max_nodes : int
         The size of the largest trees.
     trees : callable
@@ -70,7 +70,7 @@ class ComputationTarget:
     needs: tuple[str, ...] = ()
 
     def make(self, random: Random) -> bytes:
-        """Return settings and trees; a third of the cases is damaged."""
+        """Return settings and trees; a third of the cases are damaged."""
         trees = "\n".join(map(str, self.trees(random, self.max_nodes))).encode()
         if random.random() < 1 / 3:
             trees = mutate(trees, [trees], random)
@@ -87,7 +87,7 @@ class ComputationTarget:
 
 
 def _numbers(random: Random) -> dict[str, Any]:
-    """Return the settings that all vectorizers have."""
+    """Return the settings that all vectorizers share."""
     return {
         "decay": random.choice(DECAYS),
         "normalize": random.random() < 0.5,
@@ -155,7 +155,7 @@ def _check_dense(forest: Forest, settings: dict[str, Any]) -> None:
     require(np.array_equal(alone[0], vectors[-1]), "the vector of a tree depends on the other trees")
     threaded = DistributedTreeVectorizer(**settings, n_jobs=2).transform(forest)
     require(np.array_equal(threaded, vectors), "vectors depend on the number of threads")
-    if settings["normalize"]:  # else the squares of large numbers may be too large
+    if settings["normalize"]:  # otherwise the squares of large numbers may overflow
         _check_lengths(np.linalg.norm(vectors.astype(float), axis=1))
 
 

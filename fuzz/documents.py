@@ -18,13 +18,13 @@ from treedot.readers import read_html, read_json, read_xml
 
 
 def choose(data: bytes, choices: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
-    """Return settings that follow from the bytes of a case."""
+    """Return settings derived from the bytes of a case."""
     random = Random(zlib.crc32(data))
     return {name: random.choice(values) for name, values in choices.items()}
 
 
 def check_places(forest: Forest) -> None:
-    """Raise where columns do not say for every tree on which lines it stands."""
+    """Raise if the columns do not give the lines of every tree."""
     columns = forest.columns
     require(all(len(column) == len(forest) for column in columns.values()), "a column is too short")
     lines = zip(columns.get("start", []), columns.get("end", []), strict=True)

@@ -1,9 +1,9 @@
-"""End commands at random moments, close their streams and fill their disks: each prints at most one line.
+"""End commands at random moments, close their streams and fill their disks; each prints at most one line.
 
-A command gets SIGINT, as a terminal sends it, SIGTERM or SIGKILL, at some moment between 50 ms and its end.
-Then no process of it is left, its exit code is 130 or 143 (or it was killed), and after the next run that is
-left alone, there is no temporary file. With a closed standard stream, a full standard output or a full disk
-it ends by itself: with a result, or with one line that says why there is none. It needs Linux.
+A command gets SIGINT, as from a terminal, SIGTERM or SIGKILL, at some moment between 50 ms and its end. Then
+none of its processes may be left, its exit code must be 130 or 143 (or it was killed), and after the next
+undisturbed run there must be no temporary file. With a closed standard stream, a full standard output or a
+full disk, it must end by itself: with a result, or with one line that gives the reason. This needs Linux.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ import treedot as td
 PROGRAM = [sys.executable, "-m", "treedot"]
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 SOON = 0.05  # seconds after its start; before that, Python itself may not be ready
-PATIENCE = 120.0  # seconds that a command may take, on a busy machine
+PATIENCE = 120.0  # most seconds of a command on a busy machine
 TEMPORARY = re.compile(r"\..+\.[0-9a-f]{16}\.(part|old)")
 UGLY = re.compile(r"Traceback|Exception|[A-Z]\w+Error\b|leaked|Errno|\.part\b|\x1b")
 STREAMS = ("<&-", ">&-", "2>&-", ">/dev/full", "2>/dev/full", "<&- >&- 2>&-")
@@ -45,11 +45,11 @@ def mean_{k}(values, weights):
 
 
 class EndingError(Exception):
-    """A command that does not end as it should."""
+    """A command did not end as it should."""
 
 
 class Ended(NamedTuple):
-    """How a command has ended."""
+    """How a command ended."""
 
     code: int
     out: str
@@ -57,9 +57,9 @@ class Ended(NamedTuple):
     left: int  # processes
 
     def check(self, what: str, codes: Sequence[int]) -> None:
-        """Raise where it did not end well: with one of some codes, and in silence or with one line."""
+        """Raise if it did not end well: with one of these codes, and with at most one line."""
         shown = f"{what}: exit code {self.code}, {self.left} processes left, {self.err!r}"
-        lines = self.err.count("\n") if self.code else 0  # of one that ended well, there may be remarks
+        lines = self.err.count("\n") if self.code else 0  # a successful one may print remarks
         if self.code not in codes or self.left or lines > 1 or UGLY.search(self.err):
             raise EndingError(shown)
         if self.code and self.err and not self.err.endswith("\n"):
@@ -72,11 +72,11 @@ class Command(NamedTuple):
     name: str
     arguments: list[str]
     makes: tuple[str, ...] = ()
-    resumes: tuple[str, ...] = ()  # folders in which a run goes on that was ended
+    resumes: tuple[str, ...] = ()  # folders in which an interrupted run resumes
 
 
 def make_inputs(folder: Path, trees: int = 400) -> None:
-    """Put what the commands read into a folder."""
+    """Write the inputs of the commands to a folder."""
     forest = json_lists(trees)
     forest.columns["class"] = [str(number % 3) for number in range(len(forest))]
     forest.write_brackets(folder / "trees.mrg")
@@ -168,7 +168,7 @@ def commands() -> list[Command]:
 
 
 class Attacked:
-    """A command and how long it takes, in the folder of its inputs."""
+    """A command and its duration, in the folder of its inputs."""
 
     def __init__(self, command: Command, folder: Path) -> None:
         self.command, self.folder = command, folder
@@ -178,7 +178,7 @@ class Attacked:
         self.seconds = time.monotonic() - start
 
     def end(self, rng: random.Random) -> bool:
-        """Start the command and end it; return whether it was still at work, raise where it ends badly."""
+        """Start the command and end it; return whether it was still running, raise if it ends badly."""
         number = rng.choice(SIGNALS)
         if rng.random() < 0.5:
             self._remove(self.command.makes + self.command.resumes)
@@ -196,7 +196,7 @@ class Attacked:
         return ended.code != 0
 
     def leave_alone(self) -> None:
-        """Let the command end; raise where it fails or leaves temporary files."""
+        """Let the command finish; raise if it fails or leaves temporary files."""
         self._remove(self.command.makes)
         ended = _wait(self._start())
         ended.check(f"{self.command.name}, left alone", (0,))
@@ -205,14 +205,14 @@ class Attacked:
             raise EndingError(f"{self.command.name}: {left} were left over after the next run")
 
     def redirect(self, streams: str) -> None:
-        """Run the command with streams that are closed or full; raise where it ends badly."""
+        """Run the command with closed or full streams; raise if it ends badly."""
         self._remove(self.command.makes + self.command.resumes)
         ended = _wait(self._start(f"exec {shlex.join([*PROGRAM, *self.command.arguments])} {streams}"))
         ended.check(f"{self.command.name} {streams}", (0, 2 if self.command.arguments[0] == "dups" else 1))
         self.found["redirected"] += 1
 
     def fill(self, size: int) -> None:
-        """Run the command with a disk of so many bytes for its results; raise where it ends badly."""
+        """Run the command with a disk of ``size`` bytes for its results; raise if it ends badly."""
         mount = f"mount -t tmpfs -o size={size} tmpfs out"
         run = f"exec {shlex.join([*PROGRAM, *self.command.arguments])}"
         ended = _wait(self._start(f"{mount} && TMPDIR=$PWD/out {run}", apart=True))
@@ -246,7 +246,7 @@ class Attacked:
 
 
 def _wait(process: subprocess.Popen[str], grace: float = 0.5) -> Ended:
-    """Wait for a process, and somewhat longer for those that it has started."""
+    """Wait for a process, and somewhat longer for its children."""
     try:
         out, err = process.communicate(timeout=PATIENCE)
     except subprocess.TimeoutExpired:
@@ -259,7 +259,7 @@ def _wait(process: subprocess.Popen[str], grace: float = 0.5) -> Ended:
 
 
 def _session(leader: int) -> int:
-    """Return how many processes of a session are left, but for those that only wait to be collected."""
+    """Return the number of processes left in a session, except zombies."""
     count = 0
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
@@ -269,7 +269,7 @@ def _session(leader: int) -> int:
 
 
 def can_mount() -> bool:
-    """Return whether a process here may have a disk of its own."""
+    """Return whether a process here can mount its own disk."""
     try:
         return subprocess.run(["unshare", "-rm", "true"], capture_output=True).returncode == 0
     except OSError:
@@ -277,9 +277,9 @@ def can_mount() -> bool:
 
 
 def attack(rng: random.Random, folder: Path, kills: int, only: Sequence[str] = ()) -> Iterator[str]:
-    """End commands so often in all, close their streams and fill their disks; yield a line for each command.
+    """End commands ``kills`` times in all, close their streams and fill their disks; yield a line for each.
 
-    The streams and disks of a command are tried about as often as it is ended.
+    Streams and disks of a command are tried about as often as it is ended.
     """
     make_inputs(folder)
     attacked = [Attacked(command, folder) for command in commands() if not only or command.name in only]
@@ -298,4 +298,4 @@ def attack(rng: random.Random, folder: Path, kills: int, only: Sequence[str] = (
         one.leave_alone()
         yield f"{one.command.name:20} " + "  ".join(f"{n:3} {what}" for what, n in sorted(one.found.items()))
     if not mounts:
-        yield "full disks were not tried: a process here may not have a disk of its own"
+        yield "full disks were not tried: a process cannot mount its own disk here"

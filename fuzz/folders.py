@@ -1,7 +1,7 @@
-"""Folders of unfinished and finished work, damaged: they are refused, or lead to the result that they led to.
+"""Damaged folders of finished and unfinished work: they must be rejected, or lead to the same result.
 
-A case is the damage to a folder, as a line of JSON: each entry names a file and what happens to it. Each
-process makes the folder itself, since it holds paths and times of its inputs.
+A case is the damage to a folder, as a line of JSON: each entry names a file and the change to it. Each
+process makes the folder itself, since it contains paths and times of its inputs.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SETTINGS: dict[str, Any] = {"decay": 0.4, "C": 1.0}
 
 
 class Here(Executor):
-    """Does every task at once, in this process."""
+    """An executor that runs every task at once, in this process."""
 
     def submit(self, function: Callable[..., Any], /, *task: Any, **named: Any) -> Any:
         """Call a function; an error that it returns must be one of treedot's own."""
@@ -45,12 +45,12 @@ class Here(Executor):
 
 
 class KilledError(BaseException):
-    """Ends a work as a kill does."""
+    """Ends work as a kill would."""
 
 
 @contextlib.contextmanager
 def small_blocks() -> Iterator[None]:
-    """Let a few trees fill several blocks, groups and tasks; keep the state after every group."""
+    """Make a few trees fill several blocks, groups and tasks; store the state after every group."""
     with (
         mock.patch.object(tree_blocks, "BLOCK_TREES", 8),
         mock.patch.object(block_visits, "GROUP", 2),
@@ -66,7 +66,7 @@ def _train(source: Path, folder: Path) -> Any:
 
 
 def _half_trained(source: Path, folder: Path) -> None:
-    """End a training in its third pass."""
+    """Interrupt a training in its third pass."""
     save = SoleFolder.save
 
     def until_third_pass(self: SoleFolder, state: Any) -> None:
@@ -87,7 +87,7 @@ def _fit(source: Path, folder: Path) -> Any:
 
 
 def _half_fitted(source: Path, folder: Path) -> None:
-    """End a training by many when one partition has done the third round."""
+    """Interrupt a training by many processes after one partition has done the third round."""
     write = TrainingFolder.write_update
 
     def until_third_round(self: TrainingFolder, rounds: int, partition: int, update: Any) -> None:
@@ -130,19 +130,19 @@ def _look(folder: Path) -> None:
 
 
 def _content(folder: Path) -> dict[str, bytes]:
-    """Return what a folder holds, but for reasons of failures."""
+    """Return the content of a folder, except reasons of failures."""
     paths = [path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("_failed-")]
     return {os.fspath(path.relative_to(folder)): path.read_bytes() for path in paths}
 
 
 def _results(folder: Path) -> dict[str, bytes]:
-    """Return the parts and what is made of them."""
+    """Return the parts and the results made from them."""
     found = _content(folder).items()
     return {name: data for name, data in found if name.endswith(".arrow") and name != "_queries.arrow"}
 
 
 class Sound:
-    """Work on some trees: its folder as it is before damage, and the result of resuming it."""
+    """Work on some trees: its folder before damage, and the result of resuming it."""
 
     def __init__(self, prepare: Callable[[Path, Path], Any], resume: Callable[[Path, Path], Any]) -> None:
         self._own = tempfile.TemporaryDirectory()
@@ -157,7 +157,7 @@ class Sound:
         self.expected = self.result(self.files)
 
     def result(self, files: dict[str, bytes]) -> Any:
-        """Return what becomes of a folder with some files; the folder has the same name in every case."""
+        """Return the result of resuming a folder with these files; its name is the same in every case."""
         folder = Path(self._own.name, "case")
         shutil.rmtree(folder, ignore_errors=True)
         for name, data in files.items():
@@ -213,7 +213,7 @@ class FolderTarget:
         for how, name, other, seed in json.loads(data):
             DAMAGE[how](files, name, other, Random(seed))
         with small_blocks():
-            require(sound.result(files) == sound.expected, "the result is another one")
+            require(sound.result(files) == sound.expected, "the result is different")
 
 
 def _flip(files: dict[str, bytes], name: str, other: str, random: Random) -> None:

@@ -1,9 +1,9 @@
-"""Send sequences of edits through ``treedot dups --fail-on-new``, and compare each verdict with a plain one.
+"""Run sequences of edits through ``treedot dups --fail-on-new``; compare each verdict with an oracle.
 
 A sequence is a git repository of generated functions that are copied, edited, renamed, moved, repeated and
-deleted, one commit after the other. Before each commit the command runs with ``--changed-since HEAD``, with
-``--baseline``, and with both. A brute-force comparison of all functions, which knows what each edit did, says
-whether it has to fail: ``python -m fuzz.gate --sequences 60 --seed 1``.
+deleted, commit by commit. Before each commit the command runs with ``--changed-since HEAD``, with
+``--baseline``, and with both. A brute-force comparison of all functions, which knows each edit, decides
+whether it must fail: ``python -m fuzz.gate --sequences 60 --seed 1``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ IDENTITY = ("-c", "user.name=x", "-c", "user.email=x@x", "-c", "core.autocrlf=fa
 
 
 class Verdict(NamedTuple):
-    """What the gate said of one step."""
+    """The verdict of the gate on one step."""
 
     edit: str
     options: tuple[str, ...]
@@ -43,7 +43,7 @@ class Verdict(NamedTuple):
 
     @property
     def is_right(self) -> bool:
-        """Whether the gate said what it has to."""
+        """Whether the verdict of the gate is right."""
         return self.expected == self.found and not self.missing
 
 
@@ -103,11 +103,11 @@ def _git(*arguments: str) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run sequences; return 1 where a verdict was wrong."""
+    """Run sequences; return 1 if a verdict was wrong."""
     parser = argparse.ArgumentParser(prog="python -m fuzz.gate", description=__doc__)
-    parser.add_argument("--sequences", type=int, default=60, help="how many (default: %(default)s)")
-    parser.add_argument("--steps", type=int, default=STEPS, help="edits of each (default: %(default)s)")
-    parser.add_argument("--seed", type=int, help="what they follow from (default: from the clock)")
+    parser.add_argument("--sequences", type=int, default=60, help="sequences (default: %(default)s)")
+    parser.add_argument("--steps", type=int, default=STEPS, help="edits per sequence (default: %(default)s)")
+    parser.add_argument("--seed", type=int, help="seed of the sequences (default: from the clock)")
     options = parser.parse_args(arguments)
     seed = int(time.time()) if options.seed is None else options.seed
     print(f"seed {seed}", flush=True)

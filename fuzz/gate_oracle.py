@@ -1,4 +1,4 @@
-"""What the gate has to say, by comparing all functions with all, and by knowing which is which."""
+"""The right verdict of the gate, from comparing all functions and knowing their identities."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Pair = tuple[int, int]  # of numbers of units
 
 
 class Known(NamedTuple):
-    """A unit as it was."""
+    """A unit in an earlier state."""
 
     file: str
     name: str
@@ -27,7 +27,7 @@ class Known(NamedTuple):
 
 
 class Now:
-    """A project as it is now: its units, and which of them are near-duplicates."""
+    """The current state of a project: its units, and which of them are near-duplicates."""
 
     def __init__(self, project: Project) -> None:
         forest = read_code("src", identifiers="blur", literals="blur", min_nodes=MIN_NODES, n_jobs=1)
@@ -59,7 +59,7 @@ class Now:
                     self.near.add((i, j))
 
     def overlap(self, i: int, j: int) -> bool:
-        """Tell whether one unit is part of the other."""
+        """Return whether one unit is part of the other."""
         (a, b, c, _), (x, y, z, _) = self.places[i], self.places[j]
         return bool(a == x and ((b <= y and z <= c) or (y <= b and c <= z)))
 
@@ -68,14 +68,14 @@ class Now:
         return {frozenset((self.uid[i], self.uid[j])) for i, j in pairs}
 
     def is_all_in(self, now: Now) -> bool:
-        """Tell whether every unit that has a partner can be recognised now."""
+        """Return whether every unit that has a partner can be recognised now."""
         have_partners = {uid for pair in self.uids(set(self.similarity)) for uid in pair}
         return all(uid in now.units and _is_sure(now.units[uid], self.units[uid]) for uid in have_partners)
 
     def not_shown(self, changed: Sequence[int], shown: Sequence[set[tuple[str, int]]]) -> list[str]:
-        """Return the changed units that are in no group with a best partner, or with one around it.
+        """Return the changed units that no group shows with a best partner, or with a unit around it.
 
-        Units inside of others are left aside: these are shown in their place.
+        Units inside others are skipped: the outer ones are shown instead.
         """
         missing = []
         for i in changed:
@@ -97,13 +97,13 @@ def _productions(tree: Tree) -> Iterator[tuple[str, ...]]:
 
 
 def changed_units(now: Now, before: Now) -> list[int]:
-    """Return the units of which there are more by their content than before."""
+    """Return the units whose content occurs more often than before."""
     more = Counter(now.content) - Counter(before.content)
     return [i for i, content in enumerate(now.content) if content in more]
 
 
 def new_pairs(now: Now, known: Now) -> set[Pair]:
-    """Return the pairs that a baseline of what was known does not know."""
+    """Return the pairs that a baseline of the known units does not contain."""
     near, similar = known.uids(known.near), known.uids(set(known.similarity))
     was = {i: known.units[uid] for i, uid in enumerate(now.uid) if uid in known.units}
     sure = {i for i in was if _is_sure(now.units[now.uid[i]], was[i])}
@@ -126,7 +126,7 @@ def new_pairs(now: Now, known: Now) -> set[Pair]:
 
 
 def _is_sure(unit: Known, was: Known) -> bool:
-    """Tell whether a unit can be recognised by its content, or by its name where that is unique."""
+    """Return whether a unit can be recognised by its content, or by its name if that is unique."""
     is_in_place = unit.file == was.file and unit.name == was.name and unit.is_unique and was.is_unique
     return unit.content == was.content or unit.tree == was.tree or is_in_place
 

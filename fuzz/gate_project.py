@@ -1,4 +1,4 @@
-"""Projects of generated functions in Python and JavaScript, and the edits that happen to them."""
+"""Projects of generated functions in Python and JavaScript, and edits of them."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ FORMS = {
         "method": "class Some {\n  NAME(a, b) {\n    BODY\n  }\n}\n",
     },
 }
-NAMELESS = ("callback", "arrow")  # the name is no part of the function
+NAMELESS = ("callback", "arrow")  # the name is not part of the function
 
 
 @dataclass(frozen=True)
 class Function:
-    """A function: ``uid`` says which it is, whatever happens to it."""
+    """A function; ``uid`` identifies it through all edits."""
 
     uid: int
     name: str
@@ -56,20 +56,20 @@ class Function:
 
     @property
     def content(self) -> tuple[str, ...]:
-        """Everything in it but its layout."""
+        """Its text without the layout."""
         return ("" if self.form in NAMELESS else self.name, *self.body)
 
 
 @dataclass
 class File:
-    """A file of functions, and what is in it beside them."""
+    """A file of functions, and its other content."""
 
     functions: list[Function] = field(default_factory=list)
     layout: int = 0
 
 
 class Project:
-    """Functions in files, all of them random."""
+    """Random functions in files."""
 
     def __init__(self, random: Random) -> None:
         self.random, self._uid = random, 0
@@ -90,7 +90,7 @@ class Project:
         return Function(self._uid, self.name(), form, tuple(body))
 
     def name(self) -> str:
-        """Return a name, which another function may have."""
+        """Return a name, which another function may have, too."""
         return f"do_{self.random.randrange(30)}"
 
     def statement(self, language: str) -> str:
@@ -106,12 +106,12 @@ class Project:
         return re.sub("[@#]", fill, pattern)
 
     def add(self, name: str, function: Function) -> None:
-        """Put a function somewhere in a file."""
+        """Insert a function somewhere in a file."""
         functions = self.files[name].functions
         functions.insert(self.random.randint(0, len(functions)), function)
 
     def any(self, *forms: str) -> tuple[str, int] | None:
-        """Return where a function is, of some forms or of any."""
+        """Return the place of a random function, of the given forms or of any."""
         places = [
             (name, k)
             for name, file in self.files.items()
@@ -125,14 +125,14 @@ class Project:
         return self.random.choice([other for other in self.files if other[-2:] == name[-2:]])
 
     def copy(self, function: Function, name: str) -> Function:
-        """Return a copy of a function, by another name and perhaps of another form."""
+        """Return a copy of a function, with another name and perhaps of another form."""
         self._uid += 1
         form = self.random.choice([function.form, *FORMS[name[-2:]]])
         called = self.random.choice([function.name, self.name()])
         return replace(function, uid=self._uid, name=called, form=form)
 
     def edited(self, function: Function, name: str, times: int) -> Function:
-        """Return a function with other statements in the places of some, or one more, or one less."""
+        """Return a function with some statements replaced, or one added or removed."""
         body = list(function.body)
         for _ in range(times):
             place, kind = self.random.randrange(len(body)), self.random.randrange(4)
@@ -143,7 +143,7 @@ class Project:
         return replace(function, body=tuple(body))
 
     def write(self, folder: Path) -> None:
-        """Write all files, and note on which line each function begins."""
+        """Write all files, and record the first line of each function."""
         shutil.rmtree(folder, ignore_errors=True)
         self.placed = {}
         for name, file in self.files.items():
@@ -171,14 +171,14 @@ class Project:
 
 
 def add_functions(project: Project) -> None:
-    """Add functions that are like nothing else."""
+    """Add functions that are unlike all others."""
     for _ in range(project.random.randint(1, 3)):
         name = project.random.choice(list(project.files))
         project.add(name, project.new(name))
 
 
 def add_pair_of_callbacks(project: Project) -> None:
-    """Add two functions without names that are like each other."""
+    """Add two similar functions without names."""
     name = project.random.choice(["d.js", "lib/e.js"])
     name = name if name in project.files else next(file for file in project.files if file.endswith("js"))
     first = project.new(name, "callback")
@@ -192,7 +192,7 @@ def copy_exactly(project: Project) -> None:
 
 
 def copy_with_edits(project: Project) -> None:
-    """Copy a function and edit the copy: of a function that has a copy, perhaps like only one of the two."""
+    """Copy a function and edit the copy; an earlier copy may be similar to only one of the two."""
     _copy(project, project.random.randint(1, 3))
 
 

@@ -1,9 +1,9 @@
-"""Kill everything that writes files, at random moments: every file is the old or the new one, and whole.
+"""Kill everything that writes files at random moments; every file must be the complete old or new one.
 
-A third of the kills are of commands, see ``fuzz.endings``. The others are of writers. Each writer makes one
-of two files, which are known to the byte. It runs in a forked process that gets SIGKILL or SIGTERM at some
-moment, with or without a file in its place; what is there afterwards must be what was there before or what
-was to be written. After the next run that is left alone, nothing else is beside it.
+A third of the kills hit commands, see ``fuzz.endings``. The others hit writers. Each writer makes one of two
+files, whose bytes are known. It runs in a forked process that gets SIGKILL or SIGTERM at some moment, with or
+without an existing file. Afterwards the file must be the old one or the new one. After the next undisturbed
+run, there must be no other file beside it.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from treedot import cli
 from treedot._runtime.ending import take_signals
 from treedot._storage.files import remove_folder, write_whole
 
-DECAYS = (0.3, 0.6)  # of the two files that each writer makes
-COMPILATIONS = 25  # one of so many kills is of ``treedot compile``, which takes long
+DECAYS = (0.3, 0.6)  # the number of the file: each writer makes two
+COMPILATIONS = 25  # one kill in this many hits ``treedot compile``, which takes long
 PAIR = ["(S (NP a) (VP b))", "(S (NP a) (VP c))"]
 
 
@@ -45,22 +45,22 @@ Content = bytes | dict[str, bytes]  # of a file, or of the files of a folder
 
 
 class Writer(NamedTuple):
-    """Something that writes one of two files, or folders of files."""
+    """Code that writes one of two files, or folders of files."""
 
     name: str  # of the file
-    write: Callable[[Path, int], int | None]  # an exit code, where it has one
-    check: Callable[[Path], object]  # raises where a file is not whole
-    cleans_up: bool = False  # whether SIGTERM, too, leaves nothing behind
+    write: Callable[[Path, int], int | None]  # returns an exit code, if it has one
+    check: Callable[[Path], object]  # raises if a file is incomplete
+    cleans_up: bool = False  # whether SIGTERM leaves nothing behind either
     same_bytes: bool = True
-    has_steps: bool = False  # whether it writes whole files that are neither the old one nor the last
+    has_steps: bool = False  # whether it writes complete files that are neither the old one nor the final one
 
 
 class WriterError(Exception):
-    """A file that is neither the old nor the new one, or one that should not be there."""
+    """A file that is neither the old nor the new one, or that should not exist."""
 
 
 def writers(folder: Path) -> list[Writer]:
-    """Return everything that writes files, on some trees that are put into a folder."""
+    """Return everything that writes files, with inputs in a folder."""
     forest = json_lists(1000)
     forest.columns["class"] = [str(number % 3) for number in range(len(forest))]
     trees, few, labelled = folder / "trees.mrg", folder / "few.mrg", folder / "labelled.parquet"
@@ -85,7 +85,7 @@ def writers(folder: Path) -> list[Writer]:
         td.TreeIndex.build(forest, path, vectorizer, overwrite=True)
 
     def change(path: Path, which: int) -> None:
-        """Make an index, then change it in every way: the index is the same, whatever was there before."""
+        """Build an index, then change it in every way; the result does not depend on the existing file."""
         own = forest[:50]
         own.columns["file"] = [str(number % 5) for number in range(50)]
         vectorizer = td.FragmentVectorizer(n_features=2**16, decay=DECAYS[which])
@@ -99,7 +99,7 @@ def writers(folder: Path) -> list[Writer]:
         td.TreeIndex.open(path).search(forest[:2], k=3)
 
     def train_on(path: Path, which: int) -> None:
-        """Go on with the training that was killed last, if it was: the model is the same."""
+        """Resume the last training if it was killed; the model must be the same."""
         checkpoint = folder / f"training {which}"
         model = td.train_files(
             labelled,
@@ -162,21 +162,21 @@ def _whole_page(path: Path) -> None:
 
 
 class Attacked:
-    """A writer with a folder of its own, and what it writes when it is left alone."""
+    """A writer with its own folder, and the results of undisturbed runs."""
 
     def __init__(self, writer: Writer, folder: Path) -> None:
         self.writer, self.target = writer, folder / writer.name
         self.found: Counter[str] = Counter()
         folder.mkdir()
         with contextlib.redirect_stdout(None):
-            for which in (0, 1):  # so that forked processes have their code at hand, and write soon
+            for which in (0, 1):  # so that forked processes have the compiled code and write soon
                 writer.write(self.target, which)
         alone = [self._left_alone(which) for which in (0, 1)]
         self.seconds = sum(seconds for seconds, _ in alone) / 2
         self._whole = [content for _, content in alone]
 
     def kill(self, rng: random.Random) -> bool:
-        """Start the writer and kill it; return whether it was still at work, raise where it did harm."""
+        """Start the writer and kill it; return whether it was still running, raise if it did harm."""
         which, number = rng.randrange(2), rng.choice((signal.SIGKILL, signal.SIGTERM))
         old = rng.choice((None, self._whole[1 - which]))
         _put(self.target, old)
@@ -196,12 +196,12 @@ class Attacked:
         return killed
 
     def leave_alone(self, which: int) -> None:
-        """Let the writer end; raise where the file is not the new one, or not alone."""
+        """Let the writer finish; raise if the file is not the new one, or not the only one."""
         _, content = self._left_alone(which)
         if self.writer.same_bytes and content != self._whole[which]:
-            raise WriterError(f"{self.target} is not what was to be written")
+            raise WriterError(f"{self.target} is not the expected file")
         if left := self._others():
-            raise WriterError(f"{left} were left over after the next run")
+            raise WriterError(f"{left} are left over after the next run")
 
     def _left_alone(self, which: int) -> tuple[float, Content | None]:
         start = time.monotonic()
@@ -227,7 +227,7 @@ class Attacked:
             os._exit(code)
 
     def _state(self, old: Content | None, which: int) -> str:
-        """Return whether the old file, the new one or none is there; raise where it is something else."""
+        """Return whether the old file, the new one or none exists; raise if it is another one."""
         content = _content(self.target)
         if content == old:
             return "none" if old is None else "old"
@@ -244,14 +244,14 @@ class Attacked:
 
 
 def _content(path: Path) -> Content | None:
-    """Return what a file or a folder holds; None where there is none."""
+    """Return the content of a file or a folder; None if it does not exist."""
     if path.is_dir():
         return {file.name: file.read_bytes() for file in path.iterdir()}
     return path.read_bytes() if path.exists() else None
 
 
 def _put(path: Path, content: Content | None) -> None:
-    """Let a file or a folder hold some content, or remove it."""
+    """Set the content of a file or a folder, or remove it."""
     if path.is_dir():
         shutil.rmtree(path)
     path.unlink(missing_ok=True)
@@ -264,7 +264,7 @@ def _put(path: Path, content: Content | None) -> None:
 
 
 def kill_compilations(rng: random.Random, folder: Path, count: int) -> None:
-    """Kill ``treedot compile``; raise where a command cannot use the compiled code that is there."""
+    """Kill ``treedot compile``; raise if a command cannot use the compiled code that it left."""
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder)}
     command = [sys.executable, "-m", "treedot"]
     for _ in range(count):
@@ -277,7 +277,7 @@ def kill_compilations(rng: random.Random, folder: Path, count: int) -> None:
 
 
 def kill_all(rng: random.Random, folder: Path, kills: int, only: Sequence[str]) -> Iterator[str]:
-    """Kill all writers in turn, or those of some files, so often in all; yield a line for each."""
+    """Kill all writers in turn, or those of some files, ``kills`` times in all; yield a line for each."""
     compilations = 0 if only else kills // COMPILATIONS
     attacked = [
         Attacked(writer, folder / f"of {writer.name}")
@@ -303,8 +303,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code."""
     commands = [command.name for command in endings.commands()]
     parser = argparse.ArgumentParser(prog="python -m fuzz.kills", description=__doc__)
-    parser.add_argument("--kills", type=int, default=200, metavar="N", help="how many (default: %(default)s)")
-    parser.add_argument("--seed", type=int, metavar="N", help="of writers' order and moments (default: any)")
+    parser.add_argument(
+        "--kills", type=int, default=200, metavar="N", help="kills in all (default: %(default)s)"
+    )
+    parser.add_argument("--seed", type=int, metavar="N", help="seed of the kills (default: random)")
     parser.add_argument(
         "--only", nargs="+", default=(), metavar="NAME", help="files to write, or commands (default: all)"
     )

@@ -1,7 +1,7 @@
-"""Folders of models, damaged: they are refused, or what is loaded can be used.
+"""Damaged model folders: they must be rejected, or the loaded model must work.
 
-Half of the cases have the digests that belong to what they hold, so that all else has to be noticed by what
-it says. Where they have not, a model that is loaded must be the one that was damaged.
+Half of the cases have digests that match their damaged content, so other checks must find the damage. In the
+other half, a model that is loaded must be the undamaged one.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _examples() -> Forest:
 
 @cache
 def _sound(kind: str) -> tuple[Files, np.ndarray]:
-    """Return the files of a model, and the scores of the examples."""
+    """Return the files of a sound model, and the scores of the examples."""
     examples = _examples()
     y = [("a", "b", "c")[k % 3] for k in range(len(examples))]
     model = TreeClassifier(**KINDS[kind], decay=0.4, C=1).fit(examples, y)
@@ -89,8 +89,8 @@ def _sound(kind: str) -> tuple[Files, np.ndarray]:
 class ModelTarget:
     """The folder of one kind of model.
 
-    A case is a line of JSON, then the contents of files one behind the other. The line has an entry for each
-    thing in the folder: what it is, its name, and how many bytes; and whether digests were made to fit.
+    A case is a line of JSON, followed by the contents of files, concatenated. The line has an entry for each
+    item in the folder: its type, its name and its size; and whether digests were updated.
     """
 
     kind: str
@@ -126,14 +126,14 @@ class ModelTarget:
         model, examples = LinearModel.load(path), _examples()
         scores = model.decision_function(examples)
         require(np.isfinite(scores).all(), "a score is not finite")
-        require(len(model.best(scores)) == len(examples), "there are not as many classes as examples")
+        require(len(model.best(scores)) == len(examples), "the numbers of classes and of examples differ")
         if not signed:
             require(np.array_equal(scores, _sound(self.kind)[1]), "a damaged model was loaded")
         try:
             again = TreeClassifier.load(path)
-        except SourceError:  # it does not say how it was trained
+        except SourceError:  # the model does not record its training
             return
-        require(np.array_equal(again.decision_function(examples), scores), "the estimator is another model")
+        require(np.array_equal(again.decision_function(examples), scores), "the estimator differs")
 
 
 def _packed(entries: list[tuple[str, str, bytes]], signed: bool) -> bytes:
@@ -154,7 +154,7 @@ def _put(what: str, path: Path, data: bytes) -> None:
 
 
 def _signed(files: Files) -> Files:
-    """Return files whose digests and fingerprints fit, if they can have any."""
+    """Return files with matching digests and fingerprints, if they can have any."""
     try:
         config = json.loads(files[CONFIG])
         with tempfile.TemporaryDirectory() as folder:
@@ -181,7 +181,7 @@ def _sign_inputs(inputs: list[dict[str, Any]], arrays: dict[str, np.ndarray]) ->
 
 
 def _some_bytes(files: Files, random: Random) -> Files:
-    """Change bytes of one file or both."""
+    """Change bytes of one file or of both."""
     for name in random.choice([[CONFIG], [WEIGHTS], [CONFIG, WEIGHTS]]):
         files[name] = mutate(files[name], [files[CONFIG], files[WEIGHTS]], random)
     return files
@@ -246,12 +246,12 @@ def _changed(name: str, array: np.ndarray, random: Random) -> dict[str, np.ndarr
 
 
 def _other_weights(files: Files, random: Random) -> Files:
-    """Put the weights of another kind of model beside a configuration."""
+    """Combine a configuration with the weights of another kind of model."""
     return files | {WEIGHTS: _sound(random.choice(list(KINDS)))[0][WEIGHTS]}
 
 
 def _trick(files: Files, random: Random) -> bytes:
-    """Put a link, a pipe or a folder in the place of a file, leave one out, or add others."""
+    """Replace a file by a link, a pipe or a folder, omit one, or add others."""
     name = random.choice([CONFIG, WEIGHTS])
     odd = random.choice(
         [

@@ -1,4 +1,4 @@
-"""Damage to bytes: each mutation takes some, and returns them changed."""
+"""Mutations of bytes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from random import Random
 
 MAX_SIZE = 1 << 20  # bytes of a case
 
-# What sizes, counts and values are not expected to be.
+# Sizes, counts and values that code may not expect.
 INTEGERS = [0, 1, -1, 127, 255, 2**15, 2**16, 2**31 - 1, 2**31, 2**32 - 1, 2**40, 2**62, 2**63 - 1, -(2**63)]
 NUMBERS = [*(str(x).encode() for x in INTEGERS), b"1e999", b"NaN", b"-Infinity", b"0.5", b"null", b"9" * 400]
 PIECES = [
@@ -18,7 +18,7 @@ PIECES = [
 
 
 def mutate(data: bytes, others: list[bytes], random: Random) -> bytes:
-    """Return bytes with one to four changes, most often one; ``others`` are there to be mixed in."""
+    """Return bytes with one to four changes, most often one; ``others`` can be mixed in."""
     for _ in range(random.choice([1, 1, 1, 2, 4])):
         data = random.choice(MUTATIONS)(data, random.choice(others), random)[:MAX_SIZE]
     return data
@@ -61,18 +61,18 @@ def _swap(data: bytes, other: bytes, random: Random) -> bytes:
 
 
 def _splice(data: bytes, other: bytes, random: Random) -> bytes:
-    """Go on, from some place, as another file does."""
+    """Replace the rest, from some position on, by the rest of another file."""
     return data[: _place(data, random)] + other[_place(other, random) :]
 
 
 def _copy_span(data: bytes, other: bytes, random: Random) -> bytes:
-    """Put a part of another file over as many bytes of this one."""
+    """Overwrite a span with a span of another file."""
     start, stop = _span(other, random)
     return _replaced(data, _place(data, random), other[start:stop])
 
 
 def _binary_integer(data: bytes, other: bytes, random: Random) -> bytes:
-    """Overwrite two, four or eight bytes, in half of the cases at the beginning or the end."""
+    """Overwrite two, four or eight bytes; in half of the cases at the beginning or the end."""
     width = random.choice([2, 4, 8])
     value = random.choice([*INTEGERS, random.randrange(256), len(data)]) % (1 << 8 * width)
     place = random.choice([_place(data, random), random.choice([0, 4, 8, max(0, len(data) - 8)])])
@@ -80,7 +80,7 @@ def _binary_integer(data: bytes, other: bytes, random: Random) -> bytes:
 
 
 def _decimal_number(data: bytes, other: bytes, random: Random) -> bytes:
-    """Replace a number that is written out; in half of the cases the length stays the same."""
+    """Replace a decimal number; in half of the cases the length stays the same."""
     found = list(re.finditer(rb"-?\d+(?:\.\d+)?", data[: 1 << 16]))
     if not found:
         return data
@@ -98,7 +98,7 @@ MUTATIONS: list[Callable[[bytes, bytes, Random], bytes]] = [
 
 
 def _place(data: bytes, random: Random) -> int:
-    """Return a place; headers come first, and footers last, so these are more likely."""
+    """Return a position; headers at the start and footers at the end are more likely."""
     size = len(data)
     return random.choice([random.randint(0, size), random.randint(0, min(size, 256)),
                           random.randint(max(0, size - 1024), size)])  # fmt: skip
@@ -110,5 +110,5 @@ def _span(data: bytes, random: Random) -> tuple[int, int]:
 
 
 def _replaced(data: bytes, place: int, piece: bytes) -> bytes:
-    """Return bytes with a piece written over them, as long as before."""
+    """Return bytes with a piece written over them, of unchanged length."""
     return (data[:place] + piece + data[place + len(piece) :])[: len(data)]

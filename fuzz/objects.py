@@ -1,4 +1,4 @@
-"""Objects that are given as trees: nested lists, and things that behave like trees or nearly so."""
+"""Objects passed as trees: nested lists, and objects that behave like trees or nearly so."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from treedot.errors import SourceError
 
 
 class Labelled:
-    """Like a tree of nltk: a label, and an iterator over children."""
+    """Like an nltk tree: a label, and an iterator over children."""
 
     def __init__(self, label: Any, children: list[Any]) -> None:
         self._label, self._children = label, children
@@ -32,14 +32,14 @@ class Labelled:
 
 
 class Text(str):
-    """Text of another type."""
+    """A subclass of text."""
 
     __slots__ = ()
 
 
 @cache
 def oddities() -> list[Any]:
-    """Return what is no tree, and what nearly is one."""
+    """Return objects that are not trees, and some that nearly are."""
     import pandas as pd
     import pyarrow as pa
 
@@ -53,7 +53,7 @@ def oddities() -> list[Any]:
 
 
 class ObjectTarget:
-    """Lists of objects; the bytes of a case are what the random choices follow from."""
+    """Lists of objects; the bytes of a case seed the random choices."""
 
     needs = ("pandas", "pyarrow")
 
@@ -62,7 +62,7 @@ class ObjectTarget:
         return str(random.getrandbits(64)).encode()
 
     def run(self, data: bytes, folder: Path) -> None:
-        """Read objects, and read them again without what is bad."""
+        """Read objects, and read them again without the bad ones."""
         import pandas as pd
 
         random = Random(data)
@@ -74,7 +74,7 @@ class ObjectTarget:
         require(len(good) + len(problems) == len(items), "an item is neither read nor reported")
         forest = read_trees(source)
         check_forest(forest)
-        require(len(forest) == len(items), "there are not as many trees as items")
+        require(len(forest) == len(items), "the numbers of trees and of items differ")
         check_round_trip(forest, folder)
 
 
@@ -107,7 +107,7 @@ def _nested(random: Random, depth: int) -> Any:
 
 
 def _cycle(random: Random) -> Any:
-    """Return a list or an object that contains itself, at some depth."""
+    """Return a list or an object that contains itself at some depth."""
     bottom: list[Any] = ["A"]
     top: Any = bottom
     for _ in range(random.randrange(5)):
@@ -117,7 +117,7 @@ def _cycle(random: Random) -> Any:
 
 
 def _shared(random: Random) -> Any:
-    """Return a few objects that stand for very many nodes, since they occur again and again."""
+    """Return a few objects that form very many nodes, since they are shared."""
     node: Any = "a"
     for _ in range(random.choice([3, 10, 14, 40, 200])):
         children = [node] * random.choice([1, 2, 2])

@@ -1,4 +1,4 @@
-"""What stands in a project beside its code: ignore files, settings, known duplicates."""
+"""Files of a project other than its code: ignore files, settings, baselines."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FILES = [
 
 
 def _ignore_files() -> list[bytes]:
-    """Return what stands in the ignore files of three folders."""
+    """Return the contents of ignore files for three folders."""
     texts = read_seeds("ignore")
     return [MARK.join([*texts[k:], *texts[:k]]) for k in range(len(texts))]
 
@@ -44,7 +44,7 @@ def _make_project(folder: Path) -> Path:
 
 
 def check_walk(path: Path) -> None:
-    """Walk a folder; every file is found, or left out for a reason."""
+    """Walk a folder; every file must be found, or skipped for a reason."""
     top = _make_project(path.parent)
     names = (".gitignore", "a/.gitignore", ".treedotignore")
     texts = [*path.read_bytes().split(MARK), b"", b""]
@@ -57,7 +57,7 @@ def check_walk(path: Path) -> None:
         whole = f"{top}/{name}"
         reported = any(part == whole or whole.startswith(f"{part}/") for part in left_out)
         times = (whole in found) + reported
-        require(times == (not name.startswith(".")), f"{name!r} is neither found nor left out, or both")
+        require(times == (not name.startswith(".")), f"{name!r} is neither found nor skipped, or both")
 
 
 def check_settings(path: Path) -> None:
@@ -80,7 +80,7 @@ def _duplicates() -> tuple[Forest, NearDuplicates]:
 
 
 def check_baseline(path: Path) -> None:
-    """Read known near-duplicates, and look some up."""
+    """Read a baseline, and look up near-duplicates in it."""
     forest, found = _duplicates()
     units = units_of(forest, forest.columns["name"])
     new = new_duplicates(found, known=read_baseline(path), units=units)

@@ -1,6 +1,6 @@
-"""Every reader as a target: files of trees are read or refused, and what is read is sound.
+"""Every reader as a target: files are read or rejected, and the trees read are valid.
 
-For a new reader, add a line to ``READERS``: the suffix of its files, and some that are sound.
+For a new reader, add a line to ``READERS``: the suffix of its files, and some sound files.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ def reader(
 
 
 def check_reader(path: Path) -> None:
-    """Read a file as a whole, and in batches without what is bad: both ways give the same trees."""
+    """Read a file as a whole, and in batches without bad trees: both must give the same trees."""
     problems: list[TreedotError] = []
     try:
         whole = read_trees(path)
     except TreedotError:
         for batch in iter_trees(path, batch_size=3, on_bad=problems.append):
             check_forest(batch)
-        require(problems, "an error that is raised is not reported to on_bad")
+        require(problems, "a raised error is not reported to on_bad")
         raise
     batches = list(iter_trees(path, batch_size=3, on_bad=problems.append))
-    require(not problems, "on_bad is called for a file that is sound")
+    require(not problems, "on_bad is called for a sound file")
     require(all(len(batch) <= 3 for batch in batches), "a batch is too large")
     require(Forest.concat(batches) == whole, "the trees of batches differ from those of the whole file")
     check_forest(whole)
@@ -48,12 +48,12 @@ def check_reader(path: Path) -> None:
 
 
 def check_forest(forest: Forest) -> None:
-    """Raise where the arrays of a forest do not describe trees: readers pack them unchecked."""
+    """Raise if the arrays of a forest do not describe trees: readers pack them unchecked."""
     Forest(forest.label, forest.arity, forest.offsets, forest.labels, forest.columns)
 
 
 def check_round_trip(forest: Forest, folder: Path) -> None:
-    """Write a forest in every way there is, and read it again."""
+    """Write a forest in every format, and read it again."""
     if not len(forest):
         return
     path = folder / "again.mrg"
@@ -83,7 +83,7 @@ def _rows() -> list[list[dict[str, str]]]:
 
 
 def tsv() -> list[bytes]:
-    """Tables with a header, without what tabs and ends of lines would break."""
+    """Tables with a header, without characters that would break lines or fields."""
     found = []
     for rows in _rows():
         lines = ["label\ttree", *(f"{row['label']}\t{row['tree']}" for row in rows)]
@@ -92,7 +92,7 @@ def tsv() -> list[bytes]:
 
 
 def comma_separated() -> list[bytes]:
-    """Tables with a header; fields are quoted where they have to be."""
+    """Tables with a header; fields are quoted if necessary."""
     found = []
     for rows in _rows():
         text = io.StringIO()
@@ -146,7 +146,7 @@ def _tables() -> list[Any]:
 
 
 def _in_version_1(table: Any) -> Any:
-    """Return the table of a forest as version 1 of the format had it."""
+    """Return the table of a forest in version 1 of the format."""
     names = ["label", "arity", *table.column_names[2:]]
     return table.rename_columns(names).replace_schema_metadata({"treedot.forest": "1"})
 
@@ -201,7 +201,7 @@ def newick() -> list[bytes]:
 
 
 def dot_bracket() -> list[bytes]:
-    """Structures with names and without, nested and beside each other."""
+    """Structures with and without names, nested and adjacent."""
 
     def structure(tree: Tree) -> str:
         return f"({''.join(map(structure, tree.children))})" if tree.children else "."
@@ -222,7 +222,7 @@ def svmlight() -> list[bytes]:
 
 
 def kelp() -> list[bytes]:
-    """Examples with representations of several types, with names and without."""
+    """Examples with representations of several types, with and without names."""
     found = []
     for k, trees in enumerate(seed_trees()):
         name = ":t" if k % 2 else ""

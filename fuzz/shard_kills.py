@@ -1,9 +1,9 @@
-"""Kill workers, runs and schedulers while parts are made: the parts are the same, and none is made twice.
+"""Kill workers, runs and schedulers while parts are made; parts must be the same, and none made twice.
 
 ``python -m fuzz.shard_kills [--kills 20] [--work duplicates]``. A run in local processes gets SIGKILL when
-some parts are finished: first one of its workers, after which the run must end well; then the run itself,
-with all that it started, after which the next one must resume. Of a run by Dask, the scheduler is killed:
-that must end in a clear error, and the next run must resume. Nothing is left beside the parts.
+some parts are finished: first one of its workers, after which the run must succeed; then the run itself with
+all its processes, after which the next run must resume. For a run on Dask, the scheduler is killed: the run
+must end in a clear error, and the next one must resume. No other files may be left beside the parts.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ WORKS = ("encode", "duplicates")
 
 
 class KillError(Exception):
-    """Parts that differ, or that were made twice, or something beside them."""
+    """Parts that differ or were made twice, or other files beside them."""
 
 
 class Attacked:
-    """A file of trees, and the parts that are made of it when nobody is killed."""
+    """A file of trees, and the parts that an undisturbed run makes from it."""
 
     def __init__(self, folder: Path, trees: int, shards: int, work: str) -> None:
         self.folder, self.source, self.work = folder, folder / "trees.mrg", work
@@ -70,11 +70,11 @@ class Attacked:
             batch.find_duplicates(self.source, out, client, threshold=0.5, **how)
 
     def parts(self, out: Path) -> dict[str, bytes]:
-        """Return the parts that are there, those of pairs, and the result."""
+        """Return the existing parts, those of pairs, and the result."""
         return {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*.arrow")}
 
     def check(self, out: Path) -> None:
-        """Raise where a folder does not hold the parts, or anything else."""
+        """Raise if a folder does not contain the right parts, or contains anything else."""
         if self.parts(out) != self.expected:
             raise KillError(f"the parts of {out} differ")
         hidden = {path.name for path in out.rglob(".*")}
@@ -82,7 +82,7 @@ class Attacked:
             raise KillError(f"{left} are left over")
 
     def wait(self, out: Path, rng: random.Random, ended: Callable[[], bool]) -> bool:
-        """Wait until some parts are there, and somewhat longer; return whether the run still goes on."""
+        """Wait until some parts exist, and somewhat longer; return whether the run still continues."""
         wanted = rng.randrange(len(self.expected))
         while not ended() and len(list(out.rglob("part-*"))) < wanted:
             time.sleep(0.002)
@@ -91,7 +91,7 @@ class Attacked:
 
 
 def kill_worker(attacked: Attacked, out: Path, pool: LocalProcesses, rng: random.Random) -> bool:
-    """Kill one of the workers; the run ends well, since the shard is done again."""
+    """Kill one of the workers; the run must succeed, since the shard is repeated."""
     errors: list[BaseException] = []
 
     def run() -> None:
@@ -113,7 +113,7 @@ def kill_worker(attacked: Attacked, out: Path, pool: LocalProcesses, rng: random
 
 
 def kill_run(attacked: Attacked, out: Path, rng: random.Random) -> bool:
-    """Kill a run and all its workers; the next run makes what is missing, and nothing else."""
+    """Kill a run and all its workers; the next run must make only the missing parts."""
     driver = os.fork()
     if not driver:
         code = 1
@@ -139,13 +139,13 @@ def kill_run(attacked: Attacked, out: Path, rng: random.Random) -> bool:
     with ThreadPoolExecutor(1) as pool:
         attacked.make(out, pool)
     if again := [path for path, known in before.items() if version(path) != known]:
-        raise KillError(f"parts were made again that were finished: {again}")
+        raise KillError(f"finished parts were made again: {again}")
     attacked.check(out)
     return killed
 
 
 def kill_scheduler(attacked: Attacked, out: Path, rng: random.Random) -> bool:
-    """Kill the scheduler of a run by Dask; the run ends in a clear error, and the next one resumes."""
+    """Kill the scheduler of a run on Dask; the run must end in a clear error, and the next one resume."""
     errors: list[BaseException] = []
     with dask_cluster(attacked.folder / f"{out.name}.json") as (scheduler, address):
         from distributed import Client
@@ -170,14 +170,14 @@ def kill_scheduler(attacked: Attacked, out: Path, rng: random.Random) -> bool:
     with ThreadPoolExecutor(1) as pool:
         attacked.make(out, pool)
     if again := [path for path, known in before.items() if version(path) != known]:
-        raise KillError(f"parts were made again that were finished: {again}")
+        raise KillError(f"finished parts were made again: {again}")
     attacked.check(out)
     return killed and bool(errors)
 
 
 @contextlib.contextmanager
 def dask_cluster(file: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-    """Start a Dask scheduler and workers; yield the process of the scheduler, and its address."""
+    """Start a Dask scheduler and workers; yield the scheduler's process and its address."""
     options = ["--scheduler-file", str(file), "--dashboard-address", ":0"]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 
@@ -196,7 +196,7 @@ def dask_cluster(file: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
 
 @contextlib.contextmanager
 def ended(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]:
-    """Yield a process, and end it at last."""
+    """Yield a process, and end it afterwards."""
     try:
         yield process
     finally:
@@ -205,7 +205,7 @@ def ended(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]
 
 
 def wait_for_group(group: int, seconds: float = 5.0) -> None:
-    """Wait until killed processes have ended: on a busy machine they hold their locks for a while."""
+    """Wait until killed processes have ended; on a busy machine they hold their locks for a while."""
     end = time.monotonic() + seconds
     with contextlib.suppress(ProcessLookupError):
         while time.monotonic() < end:
@@ -214,7 +214,7 @@ def wait_for_group(group: int, seconds: float = 5.0) -> None:
 
 
 def version(path: Path) -> tuple[int, int]:
-    """Return what changes when a file is written again."""
+    """Return a value that changes when a file is written again."""
     found = path.stat()
     return found.st_ino, found.st_mtime_ns
 
@@ -222,9 +222,9 @@ def version(path: Path) -> tuple[int, int]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m fuzz.shard_kills", description=__doc__)
-    parser.add_argument("--kills", type=int, default=20, metavar="N", help="of each kind (default: 20)")
-    parser.add_argument("--seed", type=int, metavar="N", help="of the moments (default: any)")
-    parser.add_argument("--only", choices=("runs", "workers", "schedulers"), help="of what (default: all)")
+    parser.add_argument("--kills", type=int, default=20, metavar="N", help="kills of each kind (default: 20)")
+    parser.add_argument("--seed", type=int, metavar="N", help="seed of the moments (default: random)")
+    parser.add_argument("--only", choices=("runs", "workers", "schedulers"), help="only these (default: all)")
     parser.add_argument("--trees", type=int, default=TREES, metavar="N", help="(default: %(default)s)")
     parser.add_argument("--work", choices=WORKS, default=WORKS[0], help="(default: %(default)s)")
     options = parser.parse_args(arguments)

@@ -1,4 +1,4 @@
-"""Files that treedot wrote, damaged: they are read or refused, and what is read can be used."""
+"""Damaged files of treedot: they are read or rejected, and what is read can be used."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _vectorizers() -> list[FragmentVectorizer]:
 
 
 def _written(suffix: str, *writers: Callable[[Path], object]) -> list[bytes]:
-    """Return the files that some functions write."""
+    """Return the files that the given functions write."""
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder, f"{k}{suffix}") for k in range(len(writers))]
         for path, write in zip(paths, writers, strict=True):
@@ -105,7 +105,7 @@ def _parts() -> list[bytes]:
 
 
 def _npz_members() -> list[bytes]:
-    """Return archives as the names and contents of their members, one behind the other."""
+    """Return archives as the names and contents of their members, concatenated."""
     found = []
     for vectorizer in _vectorizers():
         rows = vectorizer.transform(_forest())
@@ -138,7 +138,7 @@ def _with_length(plain: bytes) -> bytes:
 
 
 def _with_fingerprint(plain: bytes) -> bytes:
-    """Return a file of a vectorizer or an index whose fingerprint is that of what it holds, if anything."""
+    """Return a file of a vectorizer or an index with a matching fingerprint, if it can have one."""
     data = _with_length(plain)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "case")
@@ -150,7 +150,7 @@ def _with_fingerprint(plain: bytes) -> bytes:
                        if "settings" in description or name.startswith("vectorizer.")}  # fmt: skip
             own = fingerprint_of(settings, learned)
             return data.replace(description["fingerprint"].encode(), own.encode())
-        except Exception:  # there is nothing that could have a fingerprint
+        except Exception:  # nothing that could have a fingerprint
             return data
 
 
@@ -170,7 +170,7 @@ def _indexes() -> list[bytes]:
 
 
 def _unit_indexes() -> list[bytes]:
-    """Return indexes of trees that have the columns of source code."""
+    """Return indexes of trees with the columns of source code."""
     count = 12
     columns: dict[str, list[Any]] = {
         "file": [f"{'a/' * (k % 3)}b.py" for k in range(count)],
@@ -187,7 +187,7 @@ def _unit_indexes() -> list[bytes]:
 
 
 def check_facts(path: Path) -> None:
-    """Describe a file, as ``treedot info`` does; what is refused here may still be read."""
+    """Describe a file, as ``treedot info`` does; a file rejected here may still be read."""
     try:
         facts = file_facts(path)
     except TreedotError:
@@ -200,16 +200,16 @@ def check_facts(path: Path) -> None:
 def _check_vectors(path: Path) -> None:
     check_facts(path)
     vectors = load_vectors(path)
-    with np.errstate(all="ignore"):  # values may be damaged: there is no sum to check them by
+    with np.errstate(all="ignore"):  # values may be damaged: no digest protects them
         products = dot_products(vectors)
-    require(products.shape == (len(vectors),) * 2, "there are not as many products as pairs of vectors")
+    require(products.shape == (len(vectors),) * 2, "the numbers of products and of pairs of vectors differ")
 
 
 def _check_arrays(path: Path) -> None:
     check_facts(path)
     _, arrays = read_arrays(path)
     total = sum(array.nbytes for array in arrays.values())
-    require(total <= path.stat().st_size, "there is more in the arrays than in the file")
+    require(total <= path.stat().st_size, "the arrays are larger than the file")
 
 
 def _check_vectorizer(path: Path) -> None:
@@ -223,7 +223,7 @@ def _check_index(path: Path) -> None:
     index = TreeIndex.open(path)
     rows, values = index.search(_forest()[:5], k=3)
     require(np.isfinite(values).all(), "a product is not finite")
-    require(((rows >= 0) & (rows < len(index))).all(), "a row that is found does not exist")
+    require(((rows >= 0) & (rows < len(index))).all(), "a found row does not exist")
     check_forest(index.forest(np.arange(len(index))))
 
 
@@ -237,7 +237,7 @@ def _check_unit_index(path: Path) -> None:
     count = len(index)
     index.update(_forest()[:2], files=["b.py"])
     index.remove([0])
-    require(len(index) <= count + 1, "removed trees are still there")
+    require(len(index) <= count + 1, "removed trees still exist")
     check_forest(index.forest(np.arange(len(index))))
 
 
@@ -247,17 +247,17 @@ def _check_forest_file(path: Path) -> None:
 
 @dataclass(frozen=True)
 class OddFileTarget:
-    """Things that are no plain files, under the names of stored ones: they are refused at once."""
+    """Special files under the names of stored files: they must be rejected at once."""
 
     checks: Mapping[str, Callable[[Path], None]]  # by suffix
     needs: tuple[str, ...] = ("pyarrow",)
 
     def make(self, random: Random) -> bytes:
-        """Choose a suffix, and what is there."""
+        """Choose a suffix and a kind of special file."""
         return json.dumps([random.choice(list(self.checks)), random.choice(list(ODD))]).encode()
 
     def run(self, data: bytes, folder: Path) -> None:
-        """Put it there, and read it: it must not be read, or waited for."""
+        """Create it and read it: this must neither succeed nor wait."""
         suffix, kind = json.loads(data)
         path = folder / f"odd{suffix}"
         if path.is_dir() and not path.is_symlink():
@@ -292,7 +292,7 @@ def stored(
     check: Callable[[Path], None],
     pack: Callable[[bytes], bytes] = bytes,
 ) -> Target:
-    """Return the target of a kind of files."""
+    """Return the target for a kind of files."""
     needs = ("pyarrow",) if suffix in (".parquet", ".arrow") else ()
     return FileTarget(suffix, cache(seeds), check, pack, needs=needs)
 
@@ -317,7 +317,7 @@ STORED = {
             ".feather": _check_forest_file,
             ".vectorizer": _check_vectorizer,
             ".index": _check_index,
-            ".json": lambda path: require(read_baseline(path) is None, "it is no baseline"),
+            ".json": lambda path: require(read_baseline(path) is None, "it is not a baseline"),
         }
     ),
 }

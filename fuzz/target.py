@@ -1,4 +1,4 @@
-"""What a target is: something that makes cases, and something that tries them."""
+"""Targets: objects that make cases and run them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from fuzz.mutations import mutate
 
 
 class Target(Protocol):
-    """A case is bytes; a case that may be refused raises one of treedot's errors.
+    """A case is bytes; a rejected case raises one of treedot's errors.
 
-    ``needs`` are the modules without which there is nothing to try.
+    ``needs`` are the modules that the target requires.
     """
 
     @property
@@ -25,28 +25,28 @@ class Target(Protocol):
         """Return a case."""
 
     def run(self, data: bytes, folder: Path) -> None:
-        """Try a case, in a folder that may be written to."""
+        """Run a case, in a writable folder."""
 
 
 @dataclass(frozen=True)
 class FileTarget:
-    """Files that are damaged, and then read.
+    """Files that are damaged and then read.
 
     Parameters
     ----------
     suffix : str
-        What the name of the file ends in.
+        The suffix of the file's name.
     seeds : callable
-        Returns files that are sound, or the plain content of such files.
+        Returns sound files, or their plain content.
     check : callable
-        Reads a file, and raises where what it finds is wrong.
+        Reads a file, and raises if the result is wrong.
     pack : callable
-        Makes a file of its plain content, with the lengths, checksums or compression that would give away
-        all damage at once: half of the cases are damaged before, the others after it.
+        Makes a file from its plain content, adding lengths, checksums or compression, which would reveal any
+        damage at once. So half of the cases are damaged before packing, the others after it.
     damage : callable
-        Changes bytes, with others like them to mix in.
+        Changes bytes; other seeds can be mixed in.
     needs : tuple of str
-        The modules that it takes.
+        The modules that it requires.
     """
 
     suffix: str
@@ -72,10 +72,10 @@ class FileTarget:
 
 
 class WrongResultError(Exception):
-    """Something was neither refused nor right."""
+    """A result was accepted but wrong."""
 
 
 def require(condition: object, message: str) -> None:
-    """Raise where a result is wrong."""
+    """Raise if a result is wrong."""
     if not condition:
         raise WrongResultError(message)

@@ -1,4 +1,4 @@
-"""What is fuzzed, by name: one entry each."""
+"""The targets by name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ALL: dict[str, Target] = {
 
 
 def missing_modules(target: Target) -> list[str]:
-    """Return what a target needs and is not installed."""
+    """Return the modules that a target needs but that are not installed."""
     return [module for module in target.needs if find_spec(module) is None]
 
 

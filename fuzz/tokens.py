@@ -1,4 +1,4 @@
-"""Damage to texts token by token, which leaves much of them in order: a good share is still accepted."""
+"""Mutations of texts token by token; much of a text stays valid, so many cases are accepted."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import NamedTuple
 from fuzz.mutations import NUMBERS, mutate
 
 CLOSING = {b"(": b")", b"[": b"]", b"{": b"}"}
-MAX_DEPTH = 10_000  # to which brackets are nested on purpose
-MAX_TEXT = 1 << 16  # bytes of a case, so that there is time for many
+MAX_DEPTH = 10_000  # depth to which brackets are nested on purpose
+MAX_TEXT = 1 << 16  # bytes of a case, so that many cases can run
 
-# Words, numbers and texts as no one writes them.
+# Unusual words, numbers and texts.
 WORDS = [
     b"x" * 1000, b"_", "\u00e4\u0301".encode(), "\U0001f333".encode(), "\u202e".encode(), b"None", b"if",
     b"class", b"async", b"default", b"__proto__", b"0", b"#", b"",
@@ -25,10 +25,10 @@ TEXTS = [
 
 
 class Syntax(NamedTuple):
-    """How a text falls into tokens, and which of them belong together as brackets do."""
+    """How a text is split into tokens, and which of them pair up like brackets."""
 
     token: re.Pattern[bytes]
-    closing: Callable[[bytes], bytes | None]  # the token that closes the group which a token opens, if any
+    closing: Callable[[bytes], bytes | None]  # the token that closes the group opened by a token, if any
 
 
 CODE = Syntax(
@@ -48,7 +48,7 @@ MARKUP = Syntax(re.compile(rb"(?s)<!--.*?-->|<[^<>]*>|[^<>]+|."), _closing_tag)
 def mutate_text(data: bytes, others: list[bytes], random: Random, syntaxes: tuple[Syntax, ...]) -> bytes:
     """Return a text with one to four changes.
 
-    Half of the cases have only such as keep brackets in pairs, and a quarter is damaged byte by byte.
+    In half of the cases brackets stay in pairs, and a quarter is damaged byte by byte.
     """
     if random.random() < 0.25:
         return mutate(data, others, random)[:MAX_TEXT]
@@ -62,7 +62,7 @@ def mutate_text(data: bytes, others: list[bytes], random: Random, syntaxes: tupl
 
 
 def _groups(tokens: list[bytes], syntax: Syntax) -> list[tuple[int, int]]:
-    """Return where the pairs of brackets begin and end, both of them inside."""
+    """Return the limits of pairs of brackets, inclusive."""
     waiting: list[tuple[int, bytes]] = []
     found = []
     for place, token in enumerate(tokens):
@@ -78,7 +78,7 @@ Change = Callable[[list[bytes], list[bytes], Syntax, Random], list[bytes]]
 
 
 def _exchange(tokens: list[bytes], other: list[bytes], syntax: Syntax, random: Random) -> list[bytes]:
-    """Put another word, number or text in the place of one."""
+    """Replace a word, number or text by another one."""
     places = [k for k, token in enumerate(tokens) if _kind(token) not in ("mark", "blank")]
     if not places:
         return tokens
@@ -100,7 +100,7 @@ def _kind(token: bytes) -> str:
 
 
 def _change_text(tokens: list[bytes], other: list[bytes], syntax: Syntax, random: Random) -> list[bytes]:
-    """Put something odd into a text: between quotation marks, or between tags."""
+    """Insert something odd into a text, between quotation marks or between tags."""
     places = [k for k, token in enumerate(tokens) if _kind(token) in ("text", "word") and len(token) > 1]
     if not places:
         return tokens
@@ -111,7 +111,7 @@ def _change_text(tokens: list[bytes], other: list[bytes], syntax: Syntax, random
 
 
 def _graft(tokens: list[bytes], other: list[bytes], syntax: Syntax, random: Random) -> list[bytes]:
-    """Put another pair of brackets, with all that is in it, in the place of one."""
+    """Replace a pair of brackets, with its content, by another one."""
     mine, theirs = _groups(tokens, syntax), _groups(other, syntax)
     if not mine or not theirs:
         return tokens
@@ -120,7 +120,7 @@ def _graft(tokens: list[bytes], other: list[bytes], syntax: Syntax, random: Rand
 
 
 def _repeat_inside(tokens: list[bytes], other: list[bytes], syntax: Syntax, random: Random) -> list[bytes]:
-    """Put what is around a pair of brackets in its place, again and again."""
+    """Replace a pair of brackets by a pair around it, repeatedly."""
     groups = _groups(tokens, syntax)
     if not groups:
         return tokens

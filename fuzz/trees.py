@@ -1,4 +1,4 @@
-"""Trees that are unlike those of any corpus: deep, wide, repeated, with any text for labels."""
+"""Trees unlike those of any corpus: deep, wide, repeated, with any text as labels."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def random_trees(random: Random, max_nodes: int = 300) -> list[Tree]:
 
 
 def large_trees(random: Random, max_nodes: int) -> list[Tree]:
-    """Return a few trees that are hard on number types: pages, and lists of alike items side by side."""
+    """Return a few trees that are hard on number types: pages, and adjacent lists of similar items."""
     sizes = [random.randint(max_nodes // 8, max_nodes) for _ in range(4)]
     return [random.choice([_lists, _lists, _page])(random, size, ["S"]) for size in sizes]
 
@@ -78,7 +78,7 @@ def _bush(random: Random, size: int, labels: list[str]) -> Tree:
 
 
 def _lists(random: Random, size: int, labels: list[str]) -> Tree:
-    """Return lists side by side, each of items that are alike, with labels of its own, as pages have them."""
+    """Return adjacent lists of similar items, each with its own labels, as on web pages."""
     lists = []
     for _ in range(random.randint(1, 4)):
         mark = str(random.randrange(1000))
@@ -88,7 +88,7 @@ def _lists(random: Random, size: int, labels: list[str]) -> Tree:
 
 
 def _page(random: Random, size: int, labels: list[str]) -> Tree:
-    """Return sections of paragraphs and tables, nested: few labels, many children, equal subtrees."""
+    """Return nested sections of paragraphs and tables: few labels, many children, equal subtrees."""
     parts = [(2, Tree(tag, [Tree("#text")])) for tag in ("p", "li", "td", "code")]
     while parts[-1][0] < size:
         inner = [random.choice(parts[-4:])] * random.choice([1, 2, 3, 20])

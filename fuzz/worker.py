@@ -1,4 +1,4 @@
-"""A process that tries cases, so that a crash, a hang or a flood of memory ends it and nothing else."""
+"""A process that runs cases, so that a crash, a hang or excessive memory ends only this process."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from treedot.errors import TreedotError
 
 SECONDS = 60  # for one case
 MEMORY = 1 << 30  # bytes
-ADDRESSES = 16 << 30  # bytes of address space: what is asked for but never touched counts, too
+ADDRESSES = 16 << 30  # bytes of address space; memory that is never touched counts, too
 
 
 class Outcome(NamedTuple):
-    """What came of a case, with the reason: "accepted", "refused", "too slow" or "failed".
+    """The outcome of a case, with the reason: "accepted", "refused", "too slow" or "failed".
 
-    A parser of source code that works for too long is ended, and its text refused: there are such texts. One
-    that crashes is a failure, though treedot survives it.
+    A parser of source code that works too long is ended, and its text rejected: such texts exist. A crash of
+    the parser is a failure, although treedot survives it.
     """
 
     kind: str
@@ -35,7 +35,7 @@ class Outcome(NamedTuple):
 
 
 def run_target(target: str, data: bytes, folder: Path) -> Outcome:
-    """Try a case in this process."""
+    """Run a case in this process."""
     from fuzz.targets import TARGETS
     from treedot.readers.code.processes import CrashError, TooSlowError
 
@@ -53,13 +53,13 @@ def run_target(target: str, data: bytes, folder: Path) -> Outcome:
 
 
 def run_case(target: str, seed: int, number: int, folder: Path) -> Outcome:
-    """Make a case and try it."""
+    """Make a case and run it."""
     from fuzz.targets import make_case
 
     return run_target(target, make_case(target, seed, number), folder)
 
 
-Attempt = Callable[..., Outcome]  # of what says which case it is, and a folder that may be written to
+Attempt = Callable[..., Outcome]  # takes the arguments that identify a case, and a writable folder
 
 
 class Worker:
@@ -68,11 +68,11 @@ class Worker:
     Parameters
     ----------
     attempt : callable
-        Tries a case; the process imports it by its name.
+        Runs a case; the process imports it by its name.
     seconds : float
-        How long a case may take.
+        The time limit of a case.
     memory : int
-        How many bytes the process may come to hold beyond those of its first case.
+        The bytes by which the memory of the process may grow after its first case.
     """
 
     def __init__(self, attempt: Attempt = run_case, seconds: float = SECONDS, memory: int = MEMORY) -> None:
@@ -90,7 +90,7 @@ class Worker:
         self._folder.cleanup()
 
     def run(self, *case: Any) -> Outcome:
-        """Try a case, by the arguments of ``attempt`` before the last."""
+        """Run a case, given the arguments of ``attempt`` before the last."""
         if self._process is None:
             self._start()
         outcome = self._sent(case)
@@ -105,16 +105,16 @@ class Worker:
         self._process = context.Process(target=_serve, args=task, daemon=True)
         self._process.start()
         other.close()
-        self._connection.recv()  # it is ready, and time counts from here
+        self._connection.recv()  # it is ready; the time starts here
 
     def _sent(self, case: tuple[Any, ...]) -> Outcome:
-        """Send a case, and return what comes back or why nothing does."""
+        """Send a case; return the answer, or the reason why there is none."""
         try:
             self._connection.send(case)
             if self._connection.poll(self._seconds):
                 return Outcome(*self._connection.recv())
             reason = f"no end after {self._seconds} seconds"
-            self._process.terminate()  # which makes it write where it stands
+            self._process.terminate()  # makes it write its traceback
         except (EOFError, ConnectionError):
             reason = "the process ended"
         self._process.join(10)
@@ -130,9 +130,9 @@ class Worker:
 
 
 def _serve(connection: Connection, log: Path, attempt: Attempt, memory: int) -> None:
-    """Try the cases that come, until none comes; write to a log where a crash or a hang happens."""
+    """Run the cases that arrive, until none comes; log the place of a crash or a hang."""
     with log.open("w") as file:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asks deals with it
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the asking process handles it
         faulthandler.enable(file)
         faulthandler.register(signal.SIGTERM, file, chain=True)
         resource.setrlimit(resource.RLIMIT_AS, (ADDRESSES, ADDRESSES))
@@ -153,9 +153,9 @@ def _serve(connection: Connection, log: Path, attempt: Attempt, memory: int) -> 
 
 
 def _peak() -> int:
-    """Return the largest number of bytes that this process, or one that it has started, held at a time.
+    """Return the peak memory of this process or of one that it started, in bytes.
 
-    Linux says it here; what ``getrusage`` says begins with that of the process which started this one.
+    Linux reports it here; ``getrusage`` starts from the memory of the parent process.
     """
     started = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
     return max(map(_held, ["self", *started]))

@@ -1,9 +1,9 @@
-"""Change one index from many processes and threads at the same moment: no acknowledged change is lost.
+"""Change one index from many processes and threads at once; no acknowledged change may be lost.
 
 In each round, writers start together: they add trees, update the trees of a file, remove rows, and run
 ``treedot index --update`` on changed source code. Some are threads that share an open index, and some are
-killed. A reader searches all the while. In the end the index holds every change whose call returned, nothing
-else, and there is no other file beside it.
+killed. Meanwhile a reader searches. In the end the index must contain every change whose call returned, and
+nothing else, and no other file may be left beside it.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ from treedot.errors import SourceError
 KINDS = ("add", "update", "remove", "remove locked", "command")
 WEIGHTS = (5, 3, 2, 2, 1)  # a command takes longest
 MOST_WRITERS = 6
-SECONDS = 120  # before a round counts as one that hangs
-AHEAD = 0.05  # seconds in which all processes are started
+SECONDS = 120  # before a round counts as hanging
+AHEAD = 0.05  # seconds to start all processes
 INDEX, CODE = "x.index", "code"
 
 FORK: Any = multiprocessing.get_context("fork") if hasattr(os, "fork") else None
 
 
 class LostError(Exception):
-    """An index that does not hold what it should, or a file that should not be there."""
+    """An index with wrong content, or a file that should not exist."""
 
 
 class Change(NamedTuple):
-    """What one writer does to its own trees; ``number`` is in all their names."""
+    """The change of one writer to its own trees; ``number`` is in all their names."""
 
     kind: str
     number: int
@@ -55,7 +55,7 @@ class Change(NamedTuple):
 
     @property
     def file(self) -> str:
-        """Whose trees change, as the column ``file`` names it."""
+        """The value of the column ``file`` of its trees."""
         return f"{CODE}/f{self.number}.py" if self.kind == "command" else f"{self.kind}/{self.number}"
 
 
@@ -68,7 +68,7 @@ def _function(number: int, word: str) -> str:
 
 
 def _begin(folder: Path, changes: Sequence[Change]) -> None:
-    """Make the index of a round: the source code, and the trees that are to be updated or removed."""
+    """Build the index of a round: the source code, and the trees to be updated or removed."""
     shutil.rmtree(folder, ignore_errors=True)
     (folder / CODE).mkdir(parents=True)
     os.chdir(folder)
@@ -92,7 +92,7 @@ def _command() -> None:
 
 
 def _apply(change: Change, index: TreeIndex) -> None:
-    """Do what a writer does; it is acknowledged when this returns."""
+    """Make the change; it is acknowledged when this returns."""
     new = _trees(change.file, f"new{change.number}")
     match change.kind:
         case "add":
@@ -110,7 +110,7 @@ def _apply(change: Change, index: TreeIndex) -> None:
 
 
 def _remove(change: Change, index: TreeIndex) -> None:
-    """Remove a row by its number, found again whenever another writer was faster."""
+    """Remove a row by its number; look it up again whenever another writer was faster."""
     while True:
         try:
             index.remove([index.column("file").index(change.file)])
@@ -123,7 +123,7 @@ def _remove(change: Change, index: TreeIndex) -> None:
 
 
 def _expected(change: Change) -> set[tuple[str, ...]]:
-    """Return what the index may say of a file: the labels of its trees, or the names of its functions."""
+    """Return what the index may contain for a file: labels of its trees, or names of its functions."""
     number = change.number
     new: tuple[str, ...] = () if change.kind.startswith("remove") else (f"new{number}",)
     old: tuple[str, ...] = () if change.kind == "add" else (f"old{number}",)
@@ -131,7 +131,7 @@ def _expected(change: Change) -> set[tuple[str, ...]]:
 
 
 def _check(changes: Sequence[Change]) -> None:
-    TreeIndex.open(INDEX).add(_trees("last", "last"))  # removes what killed writers left
+    TreeIndex.open(INDEX).add(_trees("last", "last"))  # removes the remains of killed writers
     index = TreeIndex.open(INDEX)
     found: dict[str, list[str]] = {}
     forest = index.forest(np.arange(len(index)))
@@ -152,7 +152,7 @@ def _check(changes: Sequence[Change]) -> None:
 def _in_process(work: Callable[[], None], start: float) -> Any:
     """Start a forked process that works from some moment on; its exit code is 0 if it succeeded.
 
-    The moment is known beforehand: a barrier could be left locked by a process that is killed.
+    The moment is fixed beforehand: a killed process could leave a barrier locked.
     """
 
     def run() -> None:
@@ -197,7 +197,7 @@ def _read_until(done: Path) -> None:
 
 
 def run_round(rng: random.Random, folder: Path) -> list[Change]:
-    """Do one round; return what was done, raise where something was lost or left over."""
+    """Run one round; return the changes made, raise if something was lost or left over."""
     count = rng.randint(2, MOST_WRITERS)
     changes = []
     for number, kind in enumerate(rng.choices(KINDS, WEIGHTS, k=count), 1):
@@ -245,7 +245,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m fuzz.writers", description=__doc__)
     parser.add_argument("--rounds", type=int, default=100, metavar="N", help="(default: %(default)s)")
-    parser.add_argument("--seed", type=int, metavar="N", help="of the changes (default: any)")
+    parser.add_argument("--seed", type=int, metavar="N", help="seed of the changes (default: random)")
     options = parser.parse_args(arguments)
     seed = secrets.randbelow(2**32) if options.seed is None else options.seed
     print(f"{options.rounds} rounds, --seed {seed}", flush=True)

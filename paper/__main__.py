@@ -18,7 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m paper",
         description="Measure the tables and figures of 'Distributed Tree Kernels' anew. This needs "
-        "matplotlib (pip install 'treedot[plots]') and the corpora.",
+        "matplotlib (pip install 'treedot[plots]') and the corpora; --sample needs no corpora.",
         epilog=LAYOUT,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -39,14 +39,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--out",
         metavar="DIR",
-        help="folder of results and report (default: results/paper, or results/paper-quick)",
+        help="folder of results and report (default: results/paper, with -quick or -sample after it)",
     )
-    parser.add_argument("--quick", action="store_true", help="small samples: minutes instead of an hour")
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--quick", action="store_true", help="small samples: minutes instead of an hour")
+    size.add_argument(
+        "--sample",
+        action="store_true",
+        help="trees that ship with Python and with the repository, in place of the corpora: minutes",
+    )
     options = parser.parse_args(arguments)
     names = EXPERIMENTS if "all" in options.experiments else options.experiments
-    out = options.out or f"results/{'paper-quick' if options.quick else 'paper'}"
+    kind = "-sample" if options.sample else "-quick" if options.quick else ""
+    out = Path(options.out or f"results/paper{kind}")
     try:
-        run(names, options.data, Path(out), options.quick, say=lambda line: print(line, flush=True))
+        run(names, options.data, out, options.quick, options.sample, say=lambda line: print(line, flush=True))
     except (TreedotError, OSError) as error:
         print(f"paper: {error}", file=sys.stderr)
         return 1

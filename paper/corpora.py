@@ -35,7 +35,8 @@ LAYOUT = """The experiments read tab-separated files with one header line, compr
                                                   columns label (YES or NO), text_tree, hypothesis_tree
 Trees are in Penn brackets on one line, (ROOT (S (NP (NNP Ann)) (VP (VBZ runs)))). The questions are the
 UIUC question classification set, the pairs the PASCAL Recognising Textual Entailment challenges; any
-constituency parser will do for the trees. Name the folder with --data DIR or TREEDOT_DATA."""
+constituency parser will do for the trees. Name the folder with --data DIR or TREEDOT_DATA.
+docs/reproduce.md says where to get them; --sample needs none of them."""
 
 
 @dataclass(frozen=True)
@@ -88,13 +89,19 @@ class Corpora:
         return {name: (self._pairs(f"{name}_dev"), self._pairs(f"{name}_test")) for name in ENTAILMENT_SETS}
 
     @cached_property
+    def growing(self) -> Forest:
+        """All trees, from which those of growing size are chosen: questions, texts and hypotheses."""
+        sets = [pairs for both in self.entailment.values() for pairs in both]
+        return Forest.concat([self.train, *(p.texts for p in sets), *(p.hypotheses for p in sets)])
+
+    @cached_property
     def digest(self) -> str:
         """A name for the content of the files."""
-        content = hashlib.sha256()
-        for name in sorted(self.counts):
-            if self._path(name).is_file():
-                content.update(self._path(name).read_bytes())
-        return content.hexdigest()[:16]
+        files = [self._path(name) for name in sorted(self.counts)]
+        return self._digest(*(path.read_bytes() for path in files if path.is_file()))
+
+    def _digest(self, *contents: bytes) -> str:
+        return hashlib.sha256(b"".join(contents)).hexdigest()[:16]
 
     def _path(self, name: str) -> Path:
         return self.folder / f"{name}.tsv.gz"

@@ -28,9 +28,8 @@ class Group:
 
 
 def growing(corpora: Corpora, n_pairs: int) -> list[Group]:
-    """Return groups of trees from questions, texts and hypotheses, up to the largest that there are."""
-    sets = [pairs for both in corpora.entailment.values() for pairs in both]
-    pool = Forest.concat([corpora.train, *(p.texts for p in sets), *(p.hypotheses for p in sets)])
+    """Return groups of trees of about one size each, up to the largest that there are."""
+    pool = corpora.growing
     random = np.random.default_rng(0)
     by_size = np.argsort(pool.sizes, kind="stable")
     groups = []

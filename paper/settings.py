@@ -1,8 +1,9 @@
-"""How much is measured: the full run, and the quick one that shows the same in minutes."""
+"""How much is measured: the full run, the quick one that shows the same in minutes, and the sample."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 DECAYS = (0.2, 0.4, 0.6, 0.8, 1.0)
 SIZE = 8192
@@ -27,6 +28,11 @@ class Settings:
     costs: tuple[float, ...] = (0.1, 1.0, 10.0, 100.0)
     folds: int = 3
     timed_pairs: int = 100
+    sample: bool = False  # trees that need no download
+
+    def described(self) -> dict[str, Any]:
+        """Return the settings by name; without ``sample`` where it is not set, as older results have it."""
+        return {name: value for name, value in asdict(self).items() if name != "sample" or value}
 
 
 QUICK = Settings(
@@ -47,3 +53,4 @@ QUICK = Settings(
     timed_pairs=20,
 )
 FULL = Settings()
+SAMPLE = replace(QUICK, sample=True, samples=100, questions=None, pairs=40)

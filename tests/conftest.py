@@ -1,17 +1,24 @@
+import gc
 import os
 import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-os.environ.setdefault("TREEDOT_COMPILE", "always")  # or most tests would be of plain Python
+# Most tests would be of plain Python if they let treedot decide.
+os.environ["TREEDOT_COMPILE"] = os.environ.get("TREEDOT_COMPILE") or "always"
 
 # A background job of a shell ignores SIGINT, and its processes would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 from components import CHROMIUM, component
-from treedot._runtime.jit import COMPILED
+from treedot._runtime.jit import CHOICE, COMPILED
+
+# Processes that tests start decide as a user's do: most have little work, and loading compiled code takes
+# longer than that. Tests of compiled code in other processes ask for it.
+if CHOICE == "always":
+    os.environ["TREEDOT_COMPILE"] = ""
 
 # Compiled code makes the first example of a test slow, and examples must not change from run to run.
 # Without compiled code every example is slow, and a few of them show what differs.
@@ -41,3 +48,9 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.nodeid.startswith(("docs/models.md", "src/treedot/batch/streaming.py")):
             item.add_marker(pytest.mark.slow)
+
+
+def pytest_collection_finish():
+    """Leave thousands of tests and their modules, which stay until the end, to no garbage collection."""
+    gc.collect()
+    gc.freeze()

@@ -23,6 +23,7 @@ def test_all_errors_are_a_treedot_error():
     assert all(issubclass(kind, treedot.TreedotError) for kind in family)
 
 
+@pytest.mark.slow
 def test_the_packages_need_no_import_of_their_own():
     code = "import treedot as td; td.kernels.RouteKernel; td.models.explain.Explanation; td.errors.LimitError"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,4 +1,4 @@
-"""Sound texts that cases are made of, in a file for each kind."""
+"""Sound texts from which cases are made, one file per kind."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """treedot: tree kernels as dot products.
 
-A tree becomes a vector, in time linear in the tree, such that the dot product of two vectors counts the
-tree fragments that the trees share: a sparse row of small fragments (``FragmentVectorizer``), or a dense
-vector that approximates the classic tree kernel (``DistributedTreeVectorizer``, after *Distributed Tree
-Kernels*, Zanzotto & Dell'Arciprete, ICML 2012). The exact kernels stand beside.
+A tree becomes a vector, in time linear in the tree, such that the dot product of two vectors counts the tree
+fragments that the trees share: a sparse row of small fragments (``FragmentVectorizer``), or a dense vector
+that approximates the classic tree kernel (``DistributedTreeVectorizer``, after *Distributed Tree Kernels*,
+Zanzotto & Dell'Arciprete, ICML 2012). The exact kernels are included.
 
-The names below are loaded when they are first used, so that ``import treedot`` stays cheap.
+Names are loaded on first use, so ``import treedot`` is cheap.
 """
 
 from treedot._runtime.lazy import exports

@@ -21,6 +21,7 @@ from treedot.models.explain.pair import explain_pair as explain_pair
 from treedot.models.kernel_transformer import KernelTransformer as KernelTransformer
 from treedot.models.linear_model import LinearModel as LinearModel
 from treedot.models.tree_classifier import TreeClassifier as TreeClassifier
+from treedot.models.tree_regressor import TreeRegressor as TreeRegressor
 from treedot.readers.code.reader import iter_code as iter_code
 from treedot.readers.code.reader import read_code as read_code
 from treedot.readers.sources import iter_trees as iter_trees

@@ -1,4 +1,4 @@
-"""The program ``treedot``, which is also ``python -m treedot``."""
+"""The program ``treedot``, also ``python -m treedot``."""
 
 
 def main() -> int:

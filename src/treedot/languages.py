@@ -14,7 +14,7 @@ from pathlib import PurePath
 
 @dataclass(frozen=True)
 class Language:
-    """What treedot knows about a language. All node types are those of its tree-sitter grammar.
+    """The properties of a language. All node types are those of its tree-sitter grammar.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class Language:
     identifiers, literals : tuple of str
         Types of nodes whose text can be kept, blurred or dropped.
     omitted : tuple of str
-        Types of nodes that are left out of trees, such as comments and quotation marks.
+        Types of nodes that trees leave out, such as comments and quotation marks.
     interpolations : tuple of str
         Types of expressions inside a literal. A literal that contains one is not a leaf.
     keywords : frozenset of str

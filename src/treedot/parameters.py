@@ -32,7 +32,7 @@ RESTS = ("dense", "blocks")  # how a row stores the fragments beyond its budget
 CONVENTIONS = ("paper", "collins-duffy")  # a fragment of one production counts 1, or λ
 SUBTREE_CONVENTIONS = (*CONVENTIONS, "kelp", "svm-light-tk")
 VECTOR_KERNELS = ("subset", "partial", "smoothed")  # kernels that dense vectors can approximate
-GAPS = ("toolkit", "span")  # which children a partial tree is charged for: skipped ones, or all in its span
+GAPS = ("toolkit", "span")  # a partial tree pays for skipped children, or for all in its span
 STARTS = ("any", "root")  # nodes at which routes start
 
 REPORT_FORMATS = ("text", "json", "sarif", "html", "markdown")
@@ -113,6 +113,6 @@ def n_threads(n_jobs: int | None) -> int:
         return 1
     n_jobs = checked_integer("n_jobs", n_jobs)
     if n_jobs == 0:
-        raise ParameterError("n_jobs must not be 0: give a number of threads, or -1 for all cores")
+        raise ParameterError("n_jobs must not be 0: use a number of threads, or -1 for all cores")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)

@@ -96,8 +96,7 @@ def test_a_folder_that_takes_no_files_is_an_error_of_the_target(capsys):
 
 
 def test_the_demo_knows_before_its_work_that_its_report_cannot_be_written(capsys, monkeypatch, tmp_path):
-    pytest.importorskip("matplotlib")
-    monkeypatch.setattr("treedot.cli.demo_page.units", lambda *_: pytest.fail("it worked"))
+    monkeypatch.setattr("treedot.cli.tour.page.units", lambda *_: pytest.fail("it worked"))
     (tmp_path / "file").touch()
     for folder in [
         tmp_path / "file",
@@ -106,6 +105,7 @@ def test_the_demo_knows_before_its_work_that_its_report_cannot_be_written(capsys
     ]:
         assert main(["demo", "--out", str(folder)]) == 1
         assert capsys.readouterr().err.startswith(f"treedot: cannot write {folder}/index.html: ")
+    assert os.listdir(tmp_path) == ["file"]
 
 
 @pytest.fixture(scope="module")

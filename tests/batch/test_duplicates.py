@@ -320,9 +320,9 @@ def test_a_shard_that_fails_is_named_and_the_others_are_finished(table, tmp_path
 def test_other_settings_and_changed_inputs_are_refused(table, tmp_path, pool):
     out = tmp_path / "out"
     batch.find_duplicates(table, out, pool, **LOW)
-    with pytest.raises(SpecMismatchError, match="min_nodes 6, and not 7"):
+    with pytest.raises(SpecMismatchError, match="min_nodes is 6, not 7"):
         batch.find_duplicates(table, out, pool, threshold=0.5, min_nodes=7)
-    with pytest.raises(SpecMismatchError, match=r"threshold 0\.5, and not 0\.6"):
+    with pytest.raises(SpecMismatchError, match=r"threshold is 0\.5, not 0\.6"):
         batch.find_duplicates(table, out, pool, threshold=0.6, min_nodes=6)
     write(table, TREES[:30])
     with pytest.raises(SourceError, match="has changed since"):

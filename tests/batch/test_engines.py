@@ -67,7 +67,7 @@ def check_that_others_finish(trees, out, client, expected, monkeypatch):
     name = list(expected)[POISONED]
     with monkeypatch.context() as patch:
         patch.setattr("treedot.batch.run.do_shard", deadly_shard)
-        with pytest.raises(IncompleteError, match=r"1 of 6 shards failed(.*\n)*.*worker died, twice"):
+        with pytest.raises(IncompleteError, match=r"1 of 6 shards failed(.*\n)*.*worker died twice"):
             encoded(trees, out, client)
     assert parts(out) == {other: content for other, content in expected.items() if other != name}
     found = batch.status(out)
@@ -125,7 +125,8 @@ def test_on_a_machine_without_compiled_code_one_worker_compiles_for_all(trees, t
         pytest.skip("nothing is compiled")
     program = tmp_path / "program.py"
     program.write_text(COLD)
-    cold = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "compiled"), "NUMBA_DEBUG_CACHE": "1"}
+    numba = {"NUMBA_CACHE_DIR": str(tmp_path / "compiled"), "NUMBA_DEBUG_CACHE": "1"}
+    cold = os.environ | numba | {"TREEDOT_COMPILE": "always"}
     arguments = [sys.executable, program, trees, tmp_path / "out"]
     done = subprocess.run(arguments, env=cold, capture_output=True, text=True, check=True)
     assert parts(tmp_path / "out") == expected
@@ -188,9 +189,7 @@ def test_a_dask_scheduler_that_goes_away_is_reported_and_the_folder_resumed(
         options = ["--engine", "dask", "--scheduler", address, "--n-features", "4096"]
         assert main(["batch", "encode", str(trees), "-o", f"{out}/", *options]) == 1
     said = capsys.readouterr().err
-    assert (
-        f"the Dask scheduler {address} has not answered for 1 s. Everything that is finished is kept" in said
-    )
+    assert f"the Dask scheduler {address} has not answered for 1 s. Finished parts are kept" in said
     assert "Traceback" not in said
     with ThreadPoolExecutor(2) as pool:
         assert encoded(trees, out, pool) == expected
@@ -286,7 +285,7 @@ class DyingRay:
 def test_a_ray_cluster_that_is_gone_is_reported(trees, tmp_path, expected, monkeypatch, dies, said):
     monkeypatch.setattr(liveness, "SCHEDULER_SECONDS", 0.0)
     monkeypatch.setattr(dask_ray, "_answer_seconds", lambda: 5.0)
-    with pytest.raises(IncompleteError, match=rf"{said}\. Everything that is finished is kept"):
+    with pytest.raises(IncompleteError, match=rf"{said}\. Finished parts are kept"):
         encoded(trees, tmp_path / "out", DyingRay(dies))
     with ThreadPoolExecutor(2) as pool:
         assert encoded(trees, tmp_path / "out", pool) == expected
@@ -335,12 +334,12 @@ def test_tasks_that_a_scheduler_loses_again_and_again_fail(trees, tmp_path, monk
 def test_a_client_that_is_closed_is_reported(trees, tmp_path):
     closed = ForgetfulDask(0)
     closed.submit = mock.Mock(side_effect=RuntimeError("it is closed"))
-    with pytest.raises(IncompleteError, match="the Dask client takes no tasks: it is closed"):
+    with pytest.raises(IncompleteError, match="the Dask client does not accept tasks: it is closed"):
         encoded(trees, tmp_path / "out", closed)
 
 
 def test_the_reason_why_a_worker_died_is_one_line(trees, tmp_path):
-    with pytest.raises(IncompleteError, match=r"worker died, twice \(BrokenProcessPool: one two \)\)"):
+    with pytest.raises(IncompleteError, match=r"worker died twice \(BrokenProcessPool: one two \)\)"):
         encoded(trees, tmp_path / "out", Broken("one\n    two\n    )"))
 
 
@@ -359,7 +358,7 @@ class Broken(Executor):
 
 
 def test_an_executor_that_breaks_ends_in_a_clear_error(trees, tmp_path, expected):
-    with pytest.raises(IncompleteError, match=r"6 of 6 shards failed(.*\n)*.*worker died, twice"):
+    with pytest.raises(IncompleteError, match=r"6 of 6 shards failed(.*\n)*.*worker died twice"):
         encoded(trees, tmp_path / "out", Broken())
     with ThreadPoolExecutor(2) as pool:
         assert encoded(trees, tmp_path / "out", pool) == expected

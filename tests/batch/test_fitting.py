@@ -303,14 +303,14 @@ def test_changed_files_and_settings_are_refused(tmp_path, monkeypatch):
         ({"label": "tree"}, "label"),
         ({"vectorizer": FragmentVectorizer(n_features=2**13)}, "rows"),
     ):
-        with pytest.raises(ParameterError, match=f"changed since: {name}.* delete the folder to begin anew"):
+        with pytest.raises(ParameterError, match=f"changed since it began: {name}.* delete the folder"):
             fit(out, paths=path, **changed)
     with pytest.raises(ParameterError, match="read with other settings"):
         fit(out, paths=path, reading=Reading(skip_bad=True))
     for size in (100, 0):
         with pytest.raises(ParameterError, match="shard_size"):
             fit(out, paths=path, shard_size=size)
-    with pytest.raises(ParameterError, match="made of other files"):
+    with pytest.raises(ParameterError, match="made from other files"):
         fit(out, paths=[path, QUESTIONS])
     os.utime(path, ns=(1, 1))
     with pytest.raises(SourceError, match=r"trees.tsv has changed"):
@@ -356,7 +356,7 @@ def test_what_is_in_the_way_is_told_before_the_work(tmp_path):
     (tmp_path / "other").mkdir()
     with pytest.raises(SourceError, match="holds no training"):
         fit(tmp_path / "new", checkpoint=tmp_path / "other")
-    with pytest.raises(ParameterError, match="may be in the other"):
+    with pytest.raises(ParameterError, match="must not be inside each other"):
         fit(tmp_path / "new", checkpoint=tmp_path / "new" / "inside")
     assert sorted(os.listdir(tmp_path)) == ["model", "other"]
 
@@ -472,7 +472,7 @@ def test_a_damaged_update_is_refused(tmp_path, monkeypatch):
     whole = update.read_bytes()
     for damaged in (whole[:-3], b"", whole[:-9] + bytes([whole[-9] ^ 1]) + whole[-8:]):
         update.write_bytes(damaged)
-        with pytest.raises(SourceError, match=r"partition-0001-00002.* to begin anew"):
+        with pytest.raises(SourceError, match=r"partition-0001-00002.* to start again"):
             fit(tmp_path / "model")
 
 
@@ -481,7 +481,7 @@ def test_a_work_folder_of_an_older_version_is_refused_as_such(tmp_path, monkeypa
     path, kept = folder / "partition-0001-00002.safetensors", TrainingFolder(folder)
     older = {**kept.read_update(1, 2)._asdict(), "alpha": np.zeros((4, 5), np.float32)}
     write_arrays(path, belonging(path, kept.identity), older, sealed=True)
-    with pytest.raises(SourceError, match="older version of treedot: delete it to begin anew"):
+    with pytest.raises(SourceError, match="older version of treedot: delete it to start again"):
         fit(tmp_path / "model")
 
 
@@ -508,7 +508,7 @@ def test_files_that_were_swapped_are_refused(tmp_path, monkeypatch, one, other):
     (folder / other).rename(folder / one)
     (tmp_path / "aside").rename(folder / other)
     (folder / "training.json").unlink()  # so that what is known of the shards is read again
-    with pytest.raises((SourceError, IncompleteError), match=r"delete .* to begin anew"):
+    with pytest.raises((SourceError, IncompleteError), match=r"delete .* to start again"):
         fit(tmp_path / "model")
 
 
@@ -530,7 +530,7 @@ def test_trees_that_are_damaged_are_refused_and_packed_again_when_they_are_delet
     data = bytearray(block.read_bytes())
     data[-1] ^= 4
     block.write_bytes(data)
-    with pytest.raises(IncompleteError, match=r"is damaged.* delete .*trees/000001 to begin anew"):
+    with pytest.raises(IncompleteError, match=r"is damaged.* delete .*trees/000001 to start again"):
         fit(tmp_path / "model")
     shutil.rmtree(block.parent)
     fit(tmp_path / "model")
@@ -563,7 +563,7 @@ def test_two_trainings_do_not_share_a_folder(tmp_path, monkeypatch):
 
     monkeypatch.setattr(TrainingFolder, "save", second)
     fit(tmp_path / "model")
-    assert set(said) == {f"another training is running in {folder}: wait for it, or give another folder"}
+    assert set(said) == {f"another training is running in {folder}: wait for it, or choose another folder"}
 
 
 @pytest.mark.parametrize("change", [{"targets": 3}, {"shards": [1]}, {"spec": "none"}, {"rounds": "2"}])
@@ -575,7 +575,7 @@ def test_an_edited_training_is_refused(tmp_path, monkeypatch, change):
     path = tmp_path / "model.training" / "training.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
     with pytest.raises(
-        SourceError, match=r"training\.json is damaged: delete .*model\.training to begin anew"
+        SourceError, match=r"training\.json is damaged: delete .*model\.training to start again"
     ):
         fit(tmp_path / "model")
 

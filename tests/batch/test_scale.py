@@ -486,7 +486,7 @@ def test_of_two_runs_that_plan_one_folder_at_once_the_second_uses_or_refuses_the
     monkeypatch.setattr(plan.Plan, "make", make_slowly)
     with ThreadPoolExecutor(2) as pool:
         count = batch.plan_encode(table, tmp_path / "out", SPARSE)
-        with pytest.raises(SpecMismatchError, match="parts of other work"):
+        with pytest.raises(SpecMismatchError, match="parts with other settings"):
             others[0].result(60)
         assert others[1].result(60) == count
     assert batch.do_shard(str(tmp_path / "out"), 0).error == ""
@@ -633,7 +633,7 @@ def test_a_model_of_named_columns_predicts_from_tables(tmp_path, pool, pair_mode
 
 
 def test_named_columns_that_are_missing_or_bad_are_told(tmp_path, pool, pair_model):
-    with pytest.raises(ParameterError, match="from the columns text, hypothesis: leave out column"):
+    with pytest.raises(ParameterError, match="from the columns text, hypothesis: remove column"):
         batch.predict(tmp_path, tmp_path / "out", pair_model, pool, reading=Reading(column="text"))
     source = tmp_path / "t.tsv"
     for cells, said in (
@@ -720,7 +720,7 @@ def test_what_is_no_path_is_told(tmp_path, folder):
     assert batch.do_shard(folder, 0).error == f"folder must be a path, not {folder!r}"
     with pytest.raises(ParameterError, match="folder must be a path"):
         batch.status(folder)
-    with pytest.raises(ParameterError, match="paths must be a path, or an iterable of paths"):
+    with pytest.raises(ParameterError, match="paths must be a path or an iterable of paths"):
         batch.encode(folder, tmp_path / "out", SPARSE)
 
 

@@ -272,10 +272,10 @@ def test_changed_files_and_settings_are_refused(folder, tmp_path):
         ({"vectorizer": FragmentVectorizer(n_features=2**13)}, "rows"),
         ({"on_bad": print}, "leaving out bad trees"),
     ):
-        with pytest.raises(ParameterError, match=f"changed since: {name}.* delete the folder to begin anew"):
+        with pytest.raises(ParameterError, match=f"changed since it began: {name}.* delete the folder"):
             train(folder, path, **changed)
     os.utime(path, ns=(1, 1))
-    with pytest.raises(ParameterError, match=r"changed since: .*trees.tsv\. Go on"):
+    with pytest.raises(ParameterError, match=r"changed since it began: .*trees.tsv\. Use"):
         train(folder, path)
     path.unlink()
     with pytest.raises(SourceError, match=r"cannot train on .*trees.tsv"):
@@ -370,7 +370,7 @@ def test_damaged_notes_are_told(folder, name):
     edited = json.loads((folder / name).read_text()) | {"sizes": "many", "C": "much"}
     for text in ("{}", json.dumps(edited), "[" * 100_000):
         (folder / name).write_text(text)
-        with pytest.raises(SourceError, match=rf"{name} is damaged: .*delete .* to begin anew"):
+        with pytest.raises(SourceError, match=rf"{name} is damaged: .*delete .* to start again"):
             train(folder, max_passes=2)
 
 
@@ -399,7 +399,7 @@ def is_refused(folder, wanted):
     try:
         found = train(folder, max_passes=4)
     except SourceError as error:
-        return f"delete {folder} to begin anew" in str(error)
+        return f"delete {folder} to start again" in str(error)
     assert same(found, wanted)
     return False
 
@@ -432,7 +432,7 @@ def test_files_of_a_checkpoint_that_were_swapped_are_refused(begun, tmp_path, on
     (folder / one).rename(tmp_path / "aside")
     (folder / other).rename(folder / one)
     (tmp_path / "aside").rename(folder / other)
-    with pytest.raises(SourceError, match=rf"delete {folder} to begin anew"):
+    with pytest.raises(SourceError, match=rf"delete {folder} to start again"):
         train(folder, max_passes=3)
 
 
@@ -443,7 +443,7 @@ def test_files_of_another_training_are_refused(begun, tmp_path, name):
     folder, _ = begun
     train(tmp_path / "other", C=2.0, max_passes=2)
     shutil.copy(tmp_path / "other" / name, folder / name)
-    with pytest.raises(SourceError, match=rf"delete {folder} to begin anew"):
+    with pytest.raises(SourceError, match=rf"delete {folder} to start again"):
         train(folder, max_passes=3)
 
 
@@ -452,7 +452,7 @@ def test_an_old_state_beside_new_alphas_is_refused(folder, tmp_path):
     shutil.copy(folder / "state.safetensors", tmp_path / "old")
     train(folder, max_passes=4)
     shutil.copy(tmp_path / "old", folder / "state.safetensors")
-    with pytest.raises(SourceError, match=rf"alpha.0 is damaged: delete {folder} to begin anew"):
+    with pytest.raises(SourceError, match=rf"alpha.0 is damaged: delete {folder} to start again"):
         train(folder, max_passes=5)
 
 
@@ -461,13 +461,13 @@ def test_a_checkpoint_of_an_older_version_is_refused_as_such(folder):
     request = json.loads((folder / "request.json").read_text())
     del request["checksum"]
     (folder / "request.json").write_text(json.dumps({**request, "checksum": digest_of_config(request)}))
-    with pytest.raises(SourceError, match="older version of treedot: delete it to begin anew"):
+    with pytest.raises(SourceError, match="older version of treedot: delete it to start again"):
         train(folder, max_passes=2)
 
 
 @pytest.mark.parametrize("paths", [3, None, ["trees.tsv", 3]])
 def test_what_is_no_path_is_refused(tmp_path, paths):
-    with pytest.raises(ParameterError, match="paths must be a path, or an iterable of paths"):
+    with pytest.raises(ParameterError, match="paths must be a path or an iterable of paths"):
         train_files(paths, "label", checkpoint=tmp_path / "training")
 
 

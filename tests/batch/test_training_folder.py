@@ -119,9 +119,9 @@ def test_another_request_is_refused_and_what_changed_is_named(path):
     with opened(path):
         pass
     other = {"label": "class", "C": [2.0], "/trees.tsv": [5, 18]}
-    with pytest.raises(ParameterError, match=r"changed since: C, /trees.tsv. Go on .* or delete"):
+    with pytest.raises(ParameterError, match=r"changed since it began: C, /trees.tsv. Use .* or delete"):
         opened(path, other).__enter__()
-    with pytest.raises(ParameterError, match=r"changed since: unit\."):
+    with pytest.raises(ParameterError, match=r"changed since it began: unit\."):
         opened(path, {**REQUEST, "unit": "record"}).__enter__()
 
 
@@ -144,7 +144,7 @@ def test_other_folders_and_damaged_ones_are_refused(path):
         whole = (path / name).read_text()
         for damaged in (whole[:-5], "[]"):
             (path / name).write_text(damaged)
-            with pytest.raises(SourceError, match=rf"{name} is damaged.* delete .* to begin anew"):
+            with pytest.raises(SourceError, match=rf"{name} is damaged.* delete .* to start again"):
                 opened(path).__enter__()
         (path / name).write_text(whole)
 

@@ -30,12 +30,14 @@ from benchmarks import (
     grammar,
     growth,
     index,
+    kernel_svm,
     learn,
     libraries,
     pairs,
     partial,
     partial_vectors,
     passes,
+    regression,
     rows,
     scale,
     smoothed_vectors,
@@ -44,6 +46,7 @@ from benchmarks import (
     templates,
     threads,
     trees,
+    words,
 )
 from strategies import random_forest
 from treedot import FragmentVectorizer
@@ -142,12 +145,14 @@ def test_every_program_is_tried_here():
         gpu,
         growth,
         index,
+        kernel_svm,
         learn,
         libraries,
         pairs,
         partial,
         partial_vectors,
         passes,
+        regression,
         rows,
         scale,
         smoothed_vectors,
@@ -155,6 +160,7 @@ def test_every_program_is_tried_here():
         streaming,
         templates,
         threads,
+        words,
     }
     assert {module.__name__ for module in PROGRAMS} == {module.__name__ for module in tried}
 
@@ -193,6 +199,7 @@ def test_trees_to_measure_on_are_there_without_any_corpus(data, tmp_path):
         (find, [os.path.dirname(benchmarks.__file__), "--units", "20"]),
         (fit, ["--trees", "400", "--splits", "1"]),
         (index, ["--trees", "20"]),
+        (kernel_svm, ["--turns", "1", "--landmarks", "10", "--seeds", "1"]),
         (libraries, []),
         (pairs, []),
         (partial, ["--trees", "10"]),
@@ -203,6 +210,7 @@ def test_trees_to_measure_on_are_there_without_any_corpus(data, tmp_path):
         (streaming, ["--trees", "200", "--passes", "1", "--kills", "0"]),
         (templates, ["--seeds", "1", "--pages", "1"]),
         (threads, ["--threads", "1"]),
+        (words, ["QC coarse"]),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
@@ -210,6 +218,14 @@ def test_every_program_prints_what_it_measured(module, options, data, capsys, mo
     monkeypatch.setenv("TREEDOT_DATA", data)
     module.main(options)
     assert len(capsys.readouterr().out.splitlines()) > 3
+
+
+def test_regressions_are_compared_with_ridge_on_the_same_rows(capsys, monkeypatch):
+    monkeypatch.delenv("TREEDOT_DATA", raising=False)
+    regression.main(["--turns", "1"])
+    lines = capsys.readouterr().out.splitlines()[2:]
+    assert len(lines) == 4
+    assert all(abs(float(line.split(" | ")[5])) < 0.005 for line in lines)
 
 
 def test_first_answers_are_measured_in_processes_of_their_own(capsys, monkeypatch):
@@ -227,8 +243,9 @@ def test_threads_are_compared_with_a_loop_and_with_processes(capsys, monkeypatch
     title, _, head, loop, rows = capsys.readouterr().out.splitlines()
     assert "generated, 20 trees" in title
     assert head.split()[:6] == ["threads", "trees/s", "at", "1", "1", "2"]
+    assert "serial" in head.split()
     assert loop.startswith("independent loop")
-    assert len(rows.split()) == 2 + 1 + 2 + 2 + 3 + 3  # name, rate, ratios, beside others, serial, CPU
+    assert len(rows.split()) == 2 + 1 + 2 + 2 + 4 + 3  # name, rate, ratios, beside others, serial, CPU
 
 
 def test_folders_of_pages_are_found_again(tmp_path, capsys):
@@ -241,7 +258,7 @@ def test_folders_of_pages_are_found_again(tmp_path, capsys):
     first, second, *inside, speed = capsys.readouterr().out.splitlines()
     assert first.startswith("all: 24 pages in 4 folders, ")
     assert second.startswith("one of each site: 12 pages in 2 folders, ")
-    assert [line.split(":")[0] for line in inside] == ["inside of site0", "inside of site1"]
+    assert [line.split(":")[0] for line in inside] == ["within site0", "within site1"]
     assert speed.startswith("24 pages, ")
 
 

@@ -372,7 +372,7 @@ def test_info_describes_indexes_vectorizers_and_other_arrays(trees, tmp_path, ca
     assert "x [2, 3]" in capsys.readouterr().out
     (tmp_path / "fragments").write_bytes((tmp_path / "fragments").read_bytes()[:-9])
     assert main(["info", str(tmp_path / "fragments")]) == 1
-    assert "cut short" in capsys.readouterr().err
+    assert "truncated" in capsys.readouterr().err
 
 
 def test_values_that_overflow_are_refused(tmp_path, capsys):

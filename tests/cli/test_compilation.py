@@ -1,6 +1,7 @@
 """What ``treedot compile`` compiles is all that commands and classes call."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -104,7 +105,8 @@ json.dump([called[:compiled], called[compiled:]], open(sys.argv[1], "w"))
 def test_nothing_is_called_that_is_not_compiled_ahead(tmp_path):
     pytest.importorskip("numba")
     file = tmp_path / "called.json"
-    subprocess.run([sys.executable, "-c", COMPILED + USED + TOLD, file], cwd=tmp_path, check=True)
+    program, environment = COMPILED + USED + TOLD, os.environ | {"TREEDOT_COMPILE": "always"}
+    subprocess.run([sys.executable, "-c", program, file], cwd=tmp_path, env=environment, check=True)
     compiled, others = json.loads(file.read_text())
     assert len(compiled) > 50
     assert not others

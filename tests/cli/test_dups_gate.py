@@ -157,7 +157,7 @@ def test_a_gate_reports_that_its_baseline_was_made_with_another_grammar(code, ca
     assert dups("--baseline", "known.json", "--fail-on-new") == 0
     lines = [line for line in capsys.readouterr().err.splitlines() if "was made with tree-sitter" in line]
     assert len(lines) == 1
-    assert "and tree-sitter 99.0, tree-sitter-python 99.0 is installed" in lines[0]
+    assert "but tree-sitter 99.0, tree-sitter-python 99.0 is installed" in lines[0]
     assert lines[0].endswith("renew it with --write-baseline known.json")
 
 

@@ -271,5 +271,5 @@ def test_a_search_reports_in_one_line_that_its_index_was_made_with_another_gramm
     assert "src/a.py:2-7 add" in told.out
     (line,) = told.err.splitlines()
     assert line.startswith("treedot: x.index was made with tree-sitter 0.")
-    assert "and tree-sitter 99.0, tree-sitter-python 99.0 is installed" in line
+    assert "but tree-sitter 99.0, tree-sitter-python 99.0 is installed" in line
     assert line.endswith("build the index again (treedot index --overwrite)")

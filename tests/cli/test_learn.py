@@ -1,5 +1,6 @@
 """The commands that learn: train, predict, evaluate and explain."""
 
+import csv
 import json
 import os
 
@@ -40,6 +41,21 @@ def test_train_says_what_it_found(tmp_path, capsys):
     assert LinearModel.load(tmp_path / "m").inputs[0].rows.spec.budget == 3
 
 
+def test_train_chooses_columns_beside_the_fragments(tmp_path, capsys):
+    options = ["--words", "choose", "--idf", "choose", "--labels", "no", "--decay", "0.4", "0.2"]
+    assert main(["train", QUESTIONS, "--class", "label", "-o", str(tmp_path / "m"), *options]) == 0
+    said = capsys.readouterr().out
+    assert "21 of 24 choices of settings were dropped after less training" in said
+    assert said.count("in cross-validation") == 3
+    training = LinearModel.load(tmp_path / "m").facts["training"]
+    assert (", words" in said.splitlines()[-1]) == training["words"]
+    assert main(["train", QUESTIONS, "--class", "label", "-o", str(tmp_path / "n"), "--words", "yes"]) == 0
+    assert LinearModel.load(tmp_path / "n").facts["training"]["words"] is True
+    streamed = ["--words", "yes", "--checkpoint", str(tmp_path / "c")]
+    assert main(["train", QUESTIONS, "--class", "label", "-o", str(tmp_path / "o"), *streamed]) == 1
+    assert "--words needs all trees in memory: remove --checkpoint" in capsys.readouterr().err
+
+
 def test_an_existing_model_is_replaced_only_where_that_is_asked(model, capsys):
     command = ["train", QUESTIONS, "--class", "label", "-o", str(model), "--decay", "0.2", "--C", "1"]
     before = (model / "config.json").read_bytes()
@@ -75,10 +91,56 @@ def test_predict_prints_a_class_per_tree(model, tmp_path, capsys):
     target = tmp_path / "scores.tsv"
     assert main(["predict", str(model), QUESTIONS, "--scores", "-o", str(target)]) == 0
     head, first, *_ = (line.split("\t") for line in target.read_text().splitlines())
-    assert head == ["class", *found.classes.tolist()]
-    assert [float(score) for score in first[1:]] == pytest.approx(
+    assert head == ["label", "predicted", *(f"score_{name}" for name in found.classes)]
+    assert first[:2] == [forest.columns["label"][0], found.predict(forest[[0]])[0]]
+    assert [float(score) for score in first[2:]] == pytest.approx(
         found.decision_function(forest[[0]])[0], abs=1e-6
     )
+
+
+def test_a_written_table_keeps_the_columns_of_the_input(model, tmp_path, capsys):
+    trees = ["(SBARQ (WHNP (WP Who)) (SQ (VBD wrote)))", "(SBARQ (WHADVP (WRB Where)) (SQ (VBZ is)))"]
+    source, target = tmp_path / "in.jsonl", tmp_path / "out.csv"
+    rows = [{"id": 7, "class": "x", "tree": trees[0], "note": 'a, "b"'}, {"id": 8, "tree": trees[1]}]
+    source.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    command = ["predict", str(model), str(source), "-o", str(target)]
+    assert main(command) == 0
+    with target.open(newline="") as file:
+        head, *found = csv.reader(file)
+    predicted = LinearModel.load(model).predict(trees).tolist()
+    assert head == ["id", "class", "note", "predicted"]
+    assert found == [["7", "x", 'a, "b"', predicted[0]], ["8", "", "", predicted[1]]]
+    assert main(["predict", str(model), *trees, "-o", str(tmp_path / "bare.tsv")]) == 0
+    assert (tmp_path / "bare.tsv").read_text().splitlines() == ["predicted", *predicted]
+    assert main(["predict", str(model), str(source), "--scores"]) == 0
+    head, first, _ = (line.split("\t") for line in capsys.readouterr().out.splitlines())
+    assert head[:2] == ["predicted", "score_definition"]
+    assert first[0] == predicted[0]
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (["id\tpredicted\ttree", "1\tx\t(A b)"], "has a column 'predicted' already, which would be written"),
+        (["other\ttree", "1\t(A b)"], "has no column 'id', unlike the trees before it"),
+    ],
+)
+def test_columns_that_cannot_be_written_are_refused(model, tmp_path, capsys, rows, message):
+    first, second = tmp_path / "first.tsv", tmp_path / "second.tsv"
+    first.write_text("id\ttree\n1\t(A b)\n")
+    second.write_text("\n".join(rows) + "\n")
+    sources = [str(second)] if "predicted" in rows[0] else [str(first), str(second)]
+    assert main(["predict", str(model), *sources, "-o", str(tmp_path / "out.tsv")]) == 1
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out.tsv").exists()
+
+
+def test_a_tab_in_a_value_needs_a_file_with_quotes(model, tmp_path, capsys):
+    source = tmp_path / "in.jsonl"
+    source.write_text(json.dumps({"note": "a\tb", "tree": "(A b)"}) + "\n")
+    assert main(["predict", str(model), str(source), "-o", str(tmp_path / "out.tsv")]) == 1
+    assert "it holds a tab or a line break: use -o FILE.csv" in capsys.readouterr().err
+    assert main(["predict", str(model), str(source), "-o", str(tmp_path / "out.csv")]) == 0
 
 
 def test_evaluate_prints_text_json_and_a_page(model, tmp_path, capsys):

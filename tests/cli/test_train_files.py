@@ -62,7 +62,7 @@ def test_the_model_and_the_checkpoint_are_two_folders(command, tmp_path, capsys)
     for checkpoint in (tmp_path / "model", tmp_path / "model" / "inside", tmp_path):
         command[command.index("--checkpoint") + 1] = str(checkpoint)
         assert main(command) == 1
-        assert "may be in the other" in capsys.readouterr().err
+        assert "must not be inside each other" in capsys.readouterr().err
     assert not os.listdir(tmp_path)
 
 
@@ -142,7 +142,7 @@ def test_what_was_begun_otherwise_is_told_with_what_to_do(command, tmp_path, cap
     )  # fmt: skip
     assert main(command) == 1
     said = capsys.readouterr().err
-    assert "these changed since: C. Go on with what it was begun with, or delete the folder" in said
+    assert "changed since it began: C. Use the original ones to resume it, or delete the folder" in said
 
 
 @pytest.fixture

@@ -106,7 +106,7 @@ def test_a_target_whose_modules_are_missing_is_left_out_and_told(monkeypatch, tm
     monkeypatch.setitem(LEFT_OUT, "odd", missing_modules(target))
     monkeypatch.setattr(command, "kinds", dict)
     assert command.main(["--cases", "0", "--jobs", "1", "brackets"]) == 0
-    assert "odd is left out, for what is not installed: no_such_module" in capsys.readouterr().out
+    assert "odd is skipped, not installed: no_such_module" in capsys.readouterr().out
 
 
 def test_an_error_that_is_not_of_treedot_is_a_failure(tmp_path, monkeypatch):

@@ -141,7 +141,7 @@ def test_wide_trees_have_logarithms():
 
 
 def test_what_is_too_large_is_refused():
-    with pytest.raises(LimitError, match="10000 pairs of labels to be compared, more than max_pairs=9999"):
+    with pytest.raises(LimitError, match="10000 pairs of labels to compare, more than max_pairs=9999"):
         SmoothedPartialTreeKernel(by_length, max_pairs=9999)(Tree("S", [f"a{k}" for k in range(99)]), "(S)")
     with pytest.raises(LimitError, match="pairs of children"):
         SmoothedPartialTreeKernel(WORDS).gram([Tree("A", ["b"] * 100_000)])
@@ -152,7 +152,7 @@ def test_what_is_too_large_is_refused():
     [
         (3, {}, r"similarity must be word vectors .* or a function of two labels, not 3"),
         (None, {}, "similarity must be word vectors"),
-        ({}, {}, "the vectors of words must be finite numbers"),
+        ({}, {}, "word vectors must be finite numbers"),
         (WORDS, {"threshold": 2}, "threshold must be a number from 0 to 1, not 2"),
         (WORDS, {"mu": 2}, "mu"),
     ],
@@ -165,7 +165,7 @@ def test_impossible_settings_are_refused(similarity, settings, message):
 @pytest.mark.parametrize("value", ["much", None, math.nan, math.inf])
 def test_a_similarity_must_be_a_number(value):
     kernel = SmoothedPartialTreeKernel(lambda a, b: value)
-    with pytest.raises(ParameterError, match=r"must return a number, not .* for 'a' and 'b'"):
+    with pytest.raises(ParameterError, match=r"must return a number, but returned .* for 'a' and 'b'"):
         kernel("(a)", "(b)")
 
 

@@ -90,12 +90,12 @@ def test_files_of_vectors_are_read(text, tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "there are no vectors of words in it"),
-        ("3 2\n", "there are no vectors"),
-        ("dog 1 2\ncat one 2\n", "line 2: a word and its numbers are expected"),
-        ("dog 1 2\ncat 1 2 3\n", "line 2: 3 numbers where 2 are expected"),
-        ("dog 1 2\ncat 1\n", "line 2: 1 numbers where 2 are expected"),
-        ("dog\n", "line 1: 0 numbers where some are expected"),
+        ("", "it contains no word vectors"),
+        ("3 2\n", "it contains no word vectors"),
+        ("dog 1 2\ncat one 2\n", "line 2: expected a word and its numbers"),
+        ("dog 1 2\ncat 1 2 3\n", "line 2: 3 numbers, expected 2"),
+        ("dog 1 2\ncat 1\n", "line 2: 1 numbers, expected 2"),
+        ("dog\n", "line 1: 0 numbers, expected some"),
         ("dog 1 nan\n", "must be finite numbers"),
     ],
 )
@@ -168,5 +168,5 @@ def test_arrays_hold_everything_to_the_bit():
     ],
 )
 def test_damaged_arrays_are_refused(change):
-    with pytest.raises(SourceError, match="not the vectors of words"):
+    with pytest.raises(SourceError, match="not word vectors"):
         WordVectors.from_arrays({**WordVectors(VECTORS).arrays(), **change})

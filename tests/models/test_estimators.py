@@ -8,7 +8,7 @@ import pytest
 from paper.rivals.label_selection_transformer import LabelSelectionTransformer
 from paper.rivals.mined_fragment_vectorizer import MinedFragmentVectorizer
 from scipy.sparse import csr_matrix
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import estimator_checks, get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -43,9 +43,11 @@ VARIANTS = {
         {"n_features": 1024, "idf": True},
         {"n_features": 1024, "rest": "dense", "rest_size": 256},
     ],
+    "KernelTransformer": [{}, {"n_landmarks": 10}],
     "DualLinearSVC": [{"tol": 1e-16}],  # as precise as the checks of weights ask for
     "MinedFragmentVectorizer": [{"n_fragments": 20}],
     "TreeClassifier": [{"decay": 0.4, "C": 1.0}, {"decay": (0.2, 0.4), "cv": 3}],
+    "TreeRegressor": [{"decay": 0.4, "alpha": 1.0}, {"decay": (0.2, 0.4), "cv": 3}],
 }
 ESTIMATORS = [kind(**options) for kind in KINDS for options in VARIANTS.get(kind.__name__, [{}])]
 ON_ROWS = [estimator for estimator in ESTIMATORS if get_tags(estimator).input_tags.two_d_array]
@@ -65,7 +67,8 @@ WITHOUT_DATA = [
 ]
 
 TRANSFORMERS = [estimator for estimator in ON_TREES if hasattr(estimator, "transform")]
-CLASSIFIERS = [estimator for estimator in ON_TREES if estimator not in TRANSFORMERS]
+CLASSIFIERS = [estimator for estimator in ON_TREES if is_classifier(estimator)]
+REGRESSORS = [estimator for estimator in ON_TREES if is_regressor(estimator)]
 
 every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
 every_tree_estimator = pytest.mark.parametrize("estimator", ON_TREES, ids=repr)
@@ -90,8 +93,15 @@ def as_bytes(output):
 
 
 def output_of(model, trees):
-    """Return what an estimator makes of trees: rows, or scores."""
+    """Return what an estimator makes of trees: rows, scores or numbers."""
+    if is_regressor(model):
+        return model.predict(trees)
     return model.transform(trees) if hasattr(model, "transform") else model.decision_function(trees)
+
+
+def y_of(estimator, classes):
+    """Return what an estimator learns: classes, or for a regressor numbers."""
+    return (classes == "yes") + 2.0 * (classes == "no") if is_regressor(estimator) else classes
 
 
 def test_there_are_estimators_of_both_kinds():
@@ -99,6 +109,8 @@ def test_there_are_estimators_of_both_kinds():
     assert ON_ROWS
     assert TRANSFORMERS
     assert CLASSIFIERS
+    assert REGRESSORS
+    assert {*TRANSFORMERS, *CLASSIFIERS, *REGRESSORS} == {*ON_TREES}
 
 
 @pytest.mark.slow
@@ -144,6 +156,7 @@ def test_an_estimator_with_wrong_parameters_can_be_shown(estimator):
 
 @every_tree_estimator
 def test_fit_returns_the_estimator_and_leaves_parameters_as_they_are(estimator, forest, classes):
+    classes = y_of(estimator, classes)
     model = clone(estimator)
     before = model.get_params(deep=False)
     assert model.fit(forest, classes) is model
@@ -166,6 +179,7 @@ def test_fitting_and_transforming_at_once_is_the_same(estimator, forest, classes
 
 @every_tree_estimator
 def test_a_fit_forgets_the_one_before(estimator, forest, classes):
+    classes = y_of(estimator, classes)
     again = clone(estimator).fit(forest[:12], classes[:12]).fit(forest, classes)
     wanted = clone(estimator).fit(forest, classes)
     assert as_bytes(output_of(again, forest)) == as_bytes(output_of(wanted, forest))
@@ -183,6 +197,7 @@ def test_what_has_to_be_fitted_says_so(estimator, forest, classes):
 
 @every_tree_estimator
 def test_a_pickled_estimator_gives_the_same_output(estimator, forest, classes):
+    classes = y_of(estimator, classes)
     model = clone(estimator).fit(forest, classes)
     again = pickle.loads(pickle.dumps(model))
     assert as_bytes(output_of(again, forest)) == as_bytes(output_of(model, forest))
@@ -192,6 +207,7 @@ def test_a_pickled_estimator_gives_the_same_output(estimator, forest, classes):
 
 @every_tree_estimator
 def test_trees_may_come_as_texts_objects_files_or_a_forest(estimator, forest, classes, tmp_path):
+    classes = y_of(estimator, classes)
     texts = [str(tree) for tree in forest]
     (tmp_path / "trees.mrg").write_text("\n".join(texts))
     wanted = output_of(clone(estimator).fit(forest, classes), forest)
@@ -203,6 +219,7 @@ def test_trees_may_come_as_texts_objects_files_or_a_forest(estimator, forest, cl
 
 @every_tree_estimator
 def test_threads_make_no_difference(estimator, forest, classes):
+    classes = y_of(estimator, classes)
     if "n_jobs" not in estimator.get_params():
         pytest.skip("it has no threads")
     wanted = output_of(clone(estimator).fit(forest, classes), forest)
@@ -241,7 +258,7 @@ def test_dense_output_may_be_a_frame_and_sparse_output_says_why_not(estimator, f
     [
         ("(S (A a))", r"to read bracket text, pass a list"),
         (["(S (A a))", None], "tree 2: expected a tree, found None"),
-        ([__file__], r"is not a tree but the name of a file: give pathlib\.Path"),
+        ([__file__], r"is not a tree but the name of a file: pass pathlib\.Path"),
         (Forest, "cannot read trees from type"),
         (np.ones((2, 3)), "from ndarray: these are vectors already"),
         (csr_matrix((2, 3)), "from csr_matrix: these are vectors already"),
@@ -249,6 +266,7 @@ def test_dense_output_may_be_a_frame_and_sparse_output_says_why_not(estimator, f
     ],
 )
 def test_what_holds_no_trees_is_refused_with_the_way_out(estimator, forest, classes, wrong, message):
+    classes = y_of(estimator, classes)
     model = clone(estimator).fit(forest, classes)
     with pytest.raises(ValueError, match=message):
         output_of(model, wrong)
@@ -294,4 +312,34 @@ def test_classifiers_predict_the_class_with_the_largest_score_and_have_to_be_fit
 )
 def test_classes_that_cannot_be_learned_are_refused(estimator, forest, y, message):
     with pytest.raises(ValueError, match=message):
+        clone(estimator).fit(forest, y)
+
+
+@pytest.mark.parametrize("estimator", REGRESSORS, ids=repr)
+def test_regressors_predict_a_number_for_each_tree_and_have_to_be_fitted(estimator, forest):
+    with pytest.raises(NotFittedError):
+        clone(estimator).predict(forest)
+    y = forest.sizes.astype(float)
+    model = clone(estimator).fit(forest, y)
+    predicted = model.predict(forest)
+    assert predicted.shape == (24,)
+    error, spread = ((predicted - y) ** 2).sum(), ((y - y.mean()) ** 2).sum()
+    assert model.score(forest, y) == pytest.approx(1 - error / spread)
+
+
+@pytest.mark.parametrize("estimator", REGRESSORS, ids=repr)
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        ([1.0] * 12, "one number for each of the 24 trees"),
+        ([[1.0]] * 24, "one number for each of the 24 trees"),
+        ([1.0, None] * 12, "that of example 2 is None"),
+        (["1", "2"] * 12, "that of example 1 is '1'"),
+        ([1.0, 0.0, np.nan] * 8, "that of example 3 is nan"),
+        ([1.0, np.inf] * 12, "that of example 2 is inf"),
+        ([1.0, 1e40] * 12, "that of example 2 is 1e"),
+    ],
+)
+def test_numbers_that_cannot_be_learned_are_refused(estimator, forest, y, message):
+    with pytest.raises(ParameterError, match=message):
         clone(estimator).fit(forest, y)

@@ -23,7 +23,7 @@ def test_figures_are_those_of_scikit_learn(pairs):
     assert found.macro_f1 == pytest.approx(
         f1_score(truth, predicted, labels=CLASSES, average="macro", zero_division=0)
     )
-    assert [list(one[1:]) for one in found.classes] == [pytest.approx(list(row)) for row in zip(*wanted)]  # noqa: B905
+    assert [list(one[1:5]) for one in found.classes] == [pytest.approx(list(row)) for row in zip(*wanted)]  # noqa: B905
     assert (found.confusion == confusion_matrix(truth, predicted, labels=CLASSES)).all()
 
 
@@ -96,3 +96,15 @@ def test_the_page_of_a_model_without_mistakes_says_so():
 def test_the_matrix_of_many_classes_is_small():
     names = np.array([f"c{k:02}" for k in range(20)])
     assert 'class="confusion many"' in as_page(EvaluationReport("m", evaluate(names, names, names), []))
+
+
+def test_the_interval_of_macro_f1_covers_the_truth_in_most_samples():
+    rng = np.random.default_rng(0)
+    shares = np.array([[0.4, 0.1], [0.15, 0.35]])
+    f1 = 2 * np.diag(shares) / (shares.sum(axis=0) + shares.sum(axis=1))
+    covered = 0
+    for _ in range(400):
+        cells = rng.choice(4, 200, p=shares.ravel())
+        low, high = evaluate(np.array([0, 1]), cells // 2, cells % 2).macro_f1_interval
+        covered += low <= f1.mean() <= high
+    assert 0.92 <= covered / 400 <= 0.98

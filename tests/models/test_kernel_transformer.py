@@ -17,7 +17,7 @@ from treedot import (
     Tree,
 )
 from treedot.errors import ParameterError
-from treedot.kernels import BoundedTreeKernel
+from treedot.kernels import BoundedTreeKernel, ColumnKernel, LinearKernel, PartialTreeKernel, RouteKernel
 
 
 def labelled():
@@ -62,7 +62,8 @@ def test_parameters_can_be_searched():
 
 def test_the_default_kernel_has_parameters_too():
     assert KernelTransformer().get_params()["kernel__decay"] == 0.4
-    assert KernelTransformer().get_params(deep=False) == {"kernel": None, "n_jobs": None}
+    own = {"kernel": None, "n_landmarks": None, "random_state": 0, "n_jobs": None}
+    assert KernelTransformer().get_params(deep=False) == own
     wanted = SubsetTreeKernel(0.2, normalize=True)
     assert KernelTransformer().set_params(kernel__decay=0.2).kernel == wanted
     for model in (KernelTransformer(), KernelTransformer(kernel=SubtreeKernel())):
@@ -102,7 +103,7 @@ def test_changing_a_kernel_after_the_fit_changes_nothing_before_the_next():
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (SubsetTreeKernel, r"not the class SubsetTreeKernel: give SubsetTreeKernel\(normalize=True\)"),
+        (SubsetTreeKernel, r"not the class SubsetTreeKernel: pass SubsetTreeKernel\(normalize=True\)"),
         ("subset", r"such as SubsetTreeKernel\(decay=0.4, normalize=True\), not 'subset'"),
         (len, "must be a tree kernel"),
     ],
@@ -110,3 +111,114 @@ def test_changing_a_kernel_after_the_fit_changes_nothing_before_the_next():
 def test_what_is_no_kernel_is_refused_with_an_example(wrong, message):
     with pytest.raises(ParameterError, match=message):
         KernelTransformer(kernel=wrong).fit(["(A b)"])
+
+
+SOME_KERNELS = [
+    SubsetTreeKernel(0.4, normalize=True),
+    SubsetTreeKernel(0.4),
+    SubtreeKernel(0.5, normalize=True),
+    BoundedTreeKernel(0.4, budget=2, normalize=True),
+    PartialTreeKernel(0.4, normalize=True),
+    RouteKernel(0.4, normalize=True),
+    SubtreeKernel(0.5, normalize=True) + 2 * PartialTreeKernel(0.4, normalize=True),
+    SubsetTreeKernel(0.4, normalize=True) * SubtreeKernel(0.4, normalize=True),
+]
+
+
+@pytest.mark.parametrize("kernel", SOME_KERNELS, ids=repr)
+def test_features_of_all_training_trees_as_landmarks_have_the_kernels_as_dot_products(kernel):
+    forest, others = random_forest(3, 40, 14), random_forest(4, 10, 14)
+    model = KernelTransformer(kernel=kernel, n_landmarks=40)
+    rows, wanted = model.fit_transform(forest), kernel.gram(forest)
+    assert np.abs(rows @ rows.T - wanted).max() <= 1e-12 * len(forest) * wanted.max()
+    across = kernel.gram(others, forest)
+    assert np.abs(model.transform(others) @ rows.T - across).max() <= 1e-6 * max(across.max(), wanted.max())
+    more = KernelTransformer(kernel=kernel, n_landmarks=1000).fit_transform(forest)
+    assert (more == rows).all()
+
+
+def test_dot_products_with_a_landmark_are_exact_and_the_others_never_exceed_the_norms():
+    forest, kernel = random_forest(3, 60, 14), SubsetTreeKernel(0.4, normalize=True)
+    model = KernelTransformer(kernel=kernel, n_landmarks=20).fit(forest)
+    rows, wanted, chosen = model.transform(forest), kernel.gram(forest), model.landmark_indices_
+    products = rows @ rows.T
+    assert products[:, chosen] == pytest.approx(wanted[:, chosen], abs=1e-8)
+    assert (np.diagonal(products) <= 1 + 1e-8).all()
+    left_out = np.linalg.eigvalsh(wanted - products)  # a projection leaves a positive semi-definite rest
+    assert left_out.min() > -1e-8
+
+
+def test_more_landmarks_approximate_the_kernel_better():
+    forest, kernel = random_forest(9, 120, 12), SubsetTreeKernel(0.4, normalize=True)
+    wanted = kernel.gram(forest)
+
+    def error(n_landmarks, seed):
+        model = KernelTransformer(kernel=kernel, n_landmarks=n_landmarks, random_state=seed)
+        rows = model.fit_transform(forest)
+        return np.sqrt(np.mean((rows @ rows.T - wanted) ** 2))
+
+    errors = np.array([[error(n, seed) for n in (5, 20, 60, 110)] for seed in range(12)])
+    assert (np.diff(errors.mean(axis=0)) < 0).all()
+    assert (errors[:, -1] < 0.3 * errors[:, 0]).all()
+    assert errors[:, :3].std(axis=0).min() > 0  # seeds choose other landmarks
+
+
+def test_a_linear_model_of_few_landmarks_learns_what_the_kernel_does():
+    forest, classes = labelled()
+    linear = make_pipeline(KernelTransformer(n_landmarks=30), LinearSVC(C=10))
+    exact = make_pipeline(KernelTransformer(), SVC(kernel="precomputed", C=10))
+    found = [
+        cross_val_score(linear.set_params(kerneltransformer__random_state=seed), forest, classes, cv=3).mean()
+        for seed in range(5)
+    ]
+    assert np.mean(found) > cross_val_score(exact, forest, classes, cv=3).mean() - 0.05
+
+
+def test_landmarks_are_chosen_uniformly_and_the_same_for_a_seed():
+    forest = random_forest(3, 12, 8)
+    chosen = [
+        KernelTransformer(n_landmarks=4, random_state=seed).fit(forest).landmark_indices_
+        for seed in range(300)
+    ]
+    assert all(len(set(each.tolist())) == 4 and (np.diff(each) > 0).all() for each in chosen)
+    often = np.bincount(np.concatenate(chosen), minlength=12)
+    assert (np.abs(often - 100) < 5 * np.sqrt(300 * (1 / 3) * (2 / 3))).all()
+    again = KernelTransformer(n_landmarks=4, random_state=7).fit(forest)
+    assert (again.landmark_indices_ == chosen[7]).all()
+    assert list(again.trees_) == [forest[int(k)] for k in chosen[7]]
+
+
+def test_landmarks_may_be_rows_of_a_table():
+    pandas = pytest.importorskip("pandas")
+    texts = [str(tree) for tree in random_forest(3, 12, 8)]
+    frame = pandas.DataFrame({"text": texts, "words": np.arange(12.0)})
+    kernel = ColumnKernel(SubsetTreeKernel(normalize=True), "text") + ColumnKernel(LinearKernel(), "words")
+    model = KernelTransformer(kernel=kernel, n_landmarks=5)
+    wanted = model.fit_transform(frame)
+    assert wanted.shape == (12, 5)
+    columns = frame.to_dict("list")
+    rows = frame.to_dict("records")
+    for table in (columns, rows, {"text": texts, "words": frame["words"].to_numpy()}):
+        assert KernelTransformer(kernel=kernel, n_landmarks=5).fit_transform(table) == pytest.approx(wanted)
+    pyarrow = pytest.importorskip("pyarrow")
+    assert model.fit_transform(pyarrow.table(columns)) == pytest.approx(wanted)
+
+
+def test_equal_landmarks_and_trees_without_fragments_give_finite_features():
+    twice = ["(A b)", "(A b)", "(A c)", "(A b)"]
+    rows = KernelTransformer(n_landmarks=4).fit_transform(twice)
+    assert rows @ rows.T == pytest.approx(SubsetTreeKernel(normalize=True).gram(twice))
+    assert not KernelTransformer(n_landmarks=2).fit_transform(["(A)", "(B)"]).any()
+
+
+def test_a_fit_without_landmarks_forgets_those_of_the_fit_before():
+    forest = random_forest(1, 8)
+    model = KernelTransformer(n_landmarks=3).fit(forest).set_params(n_landmarks=None).fit(forest)
+    assert (model.transform(forest) == model.kernel_.gram(forest, forest)).all()
+    assert not hasattr(model, "landmark_indices_")
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 2.5, "some"])
+def test_a_number_of_landmarks_is_at_least_one(wrong):
+    with pytest.raises(ParameterError, match="n_landmarks must be"):
+        KernelTransformer(n_landmarks=wrong).fit(["(A b)"])

@@ -85,5 +85,5 @@ def test_a_damaged_block_is_told(tmp_path):
     whole = path.read_bytes()
     for damaged in (whole[:-3], whole[:20], b"", whole.replace(b"arity", b"parit", 1)):
         path.write_bytes(damaged)
-        with pytest.raises(SourceError, match=r"damaged|cut short"):
+        with pytest.raises(SourceError, match=r"damaged|truncated"):
             read_block(tmp_path, 0)

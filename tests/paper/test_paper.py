@@ -4,8 +4,9 @@ import gzip
 import itertools
 import json
 import math
+import re
 import time
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -16,13 +17,15 @@ from paper.corpora import COUNTS, Corpora, Pairs
 from paper.fig2 import FITTED, fragment_properties, growth_per_vector, sample_fragments
 from paper.fig4 import Task, pair_grams, steps
 from paper.fig5 import crossing
+from paper.growing import growing
 from paper.methods import MIXED
 from paper.overlap import LexicalOverlap, co_indexed, words
 from paper.record import Record
+from paper.sample import SampleCorpora
 from paper.section import Drawing, Section, Table, compared
 from paper.settings import Settings
 
-from paper import EXPERIMENTS, fig3, properties, run, table2
+from paper import EXPERIMENTS, fig3, fig5, properties, run, table2
 from strategies import corpus, random_forest
 from treedot import SubsetTreeKernel, Tree
 from treedot._pages.page import STYLE
@@ -390,3 +393,53 @@ def test_a_slice_of_the_corpora_agrees_with_the_paper(decay, monkeypatch):
         if group == "questions":
             ranks = found[f"{name} 8192"]["spearman"]
             assert np.mean(ranks) == pytest.approx(printed[decay], abs=0.02)
+
+
+def test_the_sample_needs_no_data_and_says_what_can_be_compared(tmp_path, monkeypatch, briefly_timed):
+    monkeypatch.setattr("treedot._pages.page._png", lambda _: "")
+    monkeypatch.setattr("paper.SAMPLE", replace(TINY, sample=True, trees=60))
+    said = []
+    target = run(EXPERIMENTS, None, tmp_path / "out", sample=True, say=said.append)
+    report, text = target.read_text(), (tmp_path / "out" / "results.md").read_text()
+    assert "THIS IS A SAMPLE, NOT THE PAPER&#x27;S DATA" in report
+    for name in EXPERIMENTS:
+        assert any(line.startswith(f"{name}: ") and "omparable" in line for line in said)
+    assert text.count("**On the sample: ") == len(EXPERIMENTS)
+    assert text.count("omparable with the paper") == len(EXPERIMENTS)
+    for section in re.split("^## ", text, flags=re.M):
+        if not section.startswith("Fig. 2"):
+            assert "✓" not in section.replace("✓ agrees", "")
+            assert "5,452" not in section
+            assert "RTE-" not in section.replace("place of RTE-", "")
+    assert json.loads((tmp_path / "out" / "fig2.json").read_text())["command"].count(" --sample ") == 1
+
+
+def test_the_sample_is_always_the_same_and_has_trees_of_all_sizes():
+    corpora, again = SampleCorpora(), SampleCorpora()
+    assert (len(corpora.train), len(corpora.test)) == (200, 100)
+    for name, (train, test) in corpora.entailment.items():
+        assert list(train.texts) == list(again.entailment[name][0].texts)
+        assert not set(train.texts) & set(test.texts)
+        assert train.entailed.mean() == 0.5
+        assert LexicalOverlap(train)(train)[train.entailed].min() > 0.9  # "the" for "a"
+    totals = [group.total for group in growing(corpora, 5)]
+    assert totals[:6] == pytest.approx([20, 40, 80, 160, 320, 640], rel=0.1)
+    assert corpora.digest == again.digest
+
+
+def test_settings_of_older_results_are_described_as_they_were():
+    assert "sample" not in Settings().described()
+    assert Settings(sample=True).described()["sample"] is True
+    assert set(Settings(sample=True).described()) == {field.name for field in fields(Settings)}
+
+
+def test_the_legend_of_fig_5_is_beside_the_curves_and_no_two_lines_look_alike():
+    times = dict.fromkeys(("TK", "FTK", "dot product", "batched", "bounded, batched", "encoding mixed"), 1e-6)
+    (figure,) = fig5._draw([{"nodes": n, **times, "TK": n * 1e-6} for n in (20.0, 40.0)])
+    figure.draw_without_rendering()
+    (axes,) = figure.axes
+    (legend,) = figure.legends
+    assert legend.get_window_extent().x0 >= axes.get_window_extent().x1
+    looks = [(line.get_color(), line.get_linestyle(), line.get_marker()) for line in axes.get_lines()]
+    assert len(set(looks)) == len(looks) == 9
+    assert next(text.get_text() for text in legend.get_texts()) == "TK"  # the highest in the end

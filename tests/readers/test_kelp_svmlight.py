@@ -96,7 +96,7 @@ def test_vectors_that_are_none_do_not_become_columns(tmp_path, vector):
     path = tmp_path / "train.dat"
     path.write_text(f"1 |BT| (A b) |ET|\n1 |BT| (A b) |ET| {vector} |EV|\n", encoding="utf-8")
     assert read_svmlight(path).columns["vector"] == [None, vector]
-    with pytest.raises(SourceError, match="tree 2, column 'vector': a vector has names and numbers"):
+    with pytest.raises(SourceError, match="tree 2, column 'vector': a vector must have names and numbers"):
         read_svmlight(path, vectors="columns")
 
 
@@ -155,7 +155,7 @@ def test_the_types_of_nodes_can_be_dropped(tmp_path):
             ":1: expected a representation, such as |BT:name| … |ET|, found '|BT| (A b)'",
         ),
         ("kelp", "x |BV:a| b:1 |EV| |BT:a| (A b) |ET|", ":1: two representations with the name 'a'"),
-        ("kelp", "x |<| |BT| (A b) |ET| |,| |BT| (A c) |ET|", ":1: a pair of examples is |<|"),
+        ("kelp", "x |<| |BT| (A b) |ET| |,| |BT| (A c) |ET|", ":1: expected a pair of examples, |<|"),
         ("kelp", "x |<| |<| |BT| (A b) |ET| |,| |>| |,| |>|", ":1: expected a representation"),
         ("kelp", "x |BV:a| 1:1 |EV|", ":1: there is no tree 'a tree'; choose the column from 'class', 'a'"),
     ],

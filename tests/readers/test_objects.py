@@ -54,7 +54,7 @@ def test_nltk_trees_and_their_like():
 
     with pytest.raises(ParameterError, match="pass a path"):
         read_trees(nltk.Tree.fromstring(text))
-    with pytest.raises(SourceError, match="a leaf is text, not tuple"):
+    with pytest.raises(SourceError, match="a leaf must be text, not tuple"):
         read_trees([nltk.Tree("S", [("dog", "NN")])])
 
     class Node:
@@ -123,7 +123,7 @@ def test_a_forest_of_one_tree_stands_for_its_tree_and_a_list_of_texts_for_none()
     kernel = SubsetTreeKernel()
     assert kernel(forest, forest) == kernel("(a (b c))", "(a (b c))") == kernel(forest[0], forest)
     for vectorizer in (FragmentVectorizer(), DistributedTreeVectorizer(n_components=256)):
-        with pytest.raises(SourceError, match="give the text itself, not a list around it"):
+        with pytest.raises(SourceError, match="pass the text itself, not a list around it"):
             vectorizer.transform_fragment(["(a b)", "(c d)"])
 
 
@@ -143,7 +143,7 @@ def test_the_message_says_which_item_is_no_tree_and_why(tmp_path):
     with pytest.raises(SourceError, match="tree 2: cannot make a tree of dict"):
         read_trees(["(a b)", {"tree": "(a b)"}])
     (tmp_path / "t.mrg").write_text("(a b)")
-    with pytest.raises(SourceError, match=r"tree 2: .* is not a tree but the name of a file: give pathlib"):
+    with pytest.raises(SourceError, match=r"tree 2: .* is not a tree but the name of a file: pass pathlib"):
         read_trees(["(a b)", str(tmp_path / "t.mrg")])
     with pytest.raises(ParameterError, match="item 2 is str"):
         read_trees([tmp_path / "t.mrg", "(a b)"])
@@ -233,7 +233,7 @@ def test_a_list_of_bracket_texts_is_not_taken_for_one_tree():
         lambda: read_trees([[a, b], [b, a]]),
         lambda: read_trees([["S", [a, b]]]),
     ):
-        with pytest.raises(SourceError, match=r"tree 1: .* in brackets: give the text itself"):
+        with pytest.raises(SourceError, match=r"tree 1: .* in brackets: pass the text itself"):
             call()
     assert len(read_trees([[a, b], a], on_bad=lambda error: None)) == 1
     assert read_trees([["p", "(see below)"], ["()", "f", "x"]])[1] == Tree("()", ["f", "x"])

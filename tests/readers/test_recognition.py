@@ -33,7 +33,7 @@ def test_files_that_treedot_wrote_are_told_apart(tmp_path):
     for name, reader in (
         ("v.npz", "load_vectors"),
         ("v.npy", "load_vectors"),
-        ("K.npy", "holds a matrix"),
+        ("K.npy", "contains a matrix"),
         ("index", "TreeIndex.open"),
         ("vectorizer", "FragmentVectorizer.load"),
         ("arrays", "safetensors"),
@@ -48,7 +48,7 @@ def test_parquet_files_of_vectors_are_told_from_tables(tmp_path):
     save_vectors(tmp_path / "v.parquet", dense.transform(TREES), dense)
     assert "load_vectors" in complaint(tmp_path / "v.parquet")
     (tmp_path / "v.parquet").rename(tmp_path / "v")
-    assert "give format='parquet'" in complaint(tmp_path / "v")
+    assert "use format='parquet'" in complaint(tmp_path / "v")
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_other_files_are_named_and_not_shown(tmp_path, capsys, name, content, sa
 def test_tables_with_another_suffix_are_told_by_their_first_line(tmp_path, content, kind):
     path = tmp_path / "trees.txt"
     path.write_text(content)
-    with pytest.raises(SourceError, match=f"a tree starts with .* give format='{kind}'"):
+    with pytest.raises(SourceError, match=f"a tree starts with .* use format='{kind}'"):
         read_trees(path)
     assert read_trees(path, kind).columns == {"class": ["x"]}
     path.write_text("(a b)\nx\t(a b)\n")
@@ -107,11 +107,11 @@ def test_labels_may_hold_what_binary_files_do(tmp_path):
 @pytest.mark.parametrize(
     ("line", "hint"),
     [
-        ("1 |BT| (A b) |ET|", "if this is a file of SVM-LIGHT-TK, give format='svmlight'"),
-        ("x |BT:t| (A b) |ET|", "if this is a file of KeLP, give format='kelp'"),
-        ("# sent_id = 1", "if this is CoNLL-U, give format='conllu'"),
-        ("1\tgo" + "\t_" * 8, "if this is CoNLL-U, give format='conllu'"),
-        ("1\tgo", "if this is a table, give format='tsv'"),
+        ("1 |BT| (A b) |ET|", "if this is a file of SVM-LIGHT-TK, use format='svmlight'"),
+        ("x |BT:t| (A b) |ET|", "if this is a file of KeLP, use format='kelp'"),
+        ("# sent_id = 1", "if this is CoNLL-U, use format='conllu'"),
+        ("1\tgo" + "\t_" * 8, "if this is CoNLL-U, use format='conllu'"),
+        ("1\tgo", "if this is a table, use format='tsv'"),
     ],
 )
 def test_lines_of_other_formats_are_told_from_brackets(line, hint):

@@ -292,7 +292,7 @@ def test_a_table_without_column_names_does_not_lose_its_first_tree(tmp_path, suf
     for rows in (["(S (A a) b){}x", "(S c){}y"], ["(S (A a) b)"]):
         path.write_text("\n".join(rows).format(*[separator] * 2) + "\n")
         with pytest.raises(
-            SourceError, match=r":1: the first line must name the columns, but holds a tree, \(S"
+            SourceError, match=r":1: the first line must name the columns, but contains a tree, \(S"
         ):
             read_trees(path)
     path.write_text(separator.join(["tree", "(share)"]) + "\n" + separator.join(["(a b)", "1"]) + "\n")

@@ -156,6 +156,6 @@ def test_ranking_again_needs_a_kernel_and_all_trees():
 
 def test_classes_of_kernels_are_refused_by_name():
     forest = random_forest(0, 4)
-    message = r"not the class SubsetTreeKernel: give SubsetTreeKernel\(normalize=True\)"
+    message = r"not the class SubsetTreeKernel: pass SubsetTreeKernel\(normalize=True\)"
     with pytest.raises(ParameterError, match=message):
         nearest(FragmentVectorizer().transform(forest), rerank=SubsetTreeKernel, trees=forest)

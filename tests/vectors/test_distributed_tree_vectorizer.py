@@ -138,7 +138,7 @@ def test_an_invalid_similarity_raises():
     for similarity, message in (
         (None, "needs word vectors as similarity"),
         (lambda a, b: 1.0, "similarity must be word vectors here, a mapping .* not <function"),
-        ({"a": [1.0], "b": []}, "finite numbers, of all words equally many"),
+        ({"a": [1.0], "b": []}, "finite numbers, and equally long for all words"),
     ):
         with pytest.raises(ParameterError, match=message):
             smoothed(similarity).fit(SENTENCES)

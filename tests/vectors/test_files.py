@@ -265,9 +265,9 @@ def test_another_of_treedots_files_is_refused_with_what_opens_it(tmp_path):
     with (tmp_path / "K.npy").open("wb") as file:
         write_matrix(file, np.eye(2), {"kernel": "subset"})
     for name, message in (
-        ("model", r"model holds a vectorizer: FragmentVectorizer\.load reads it, not load_vectors"),
-        ("trees.index", r"holds an index of trees: TreeIndex\.open reads it"),
-        ("K.npy", r"K\.npy holds a matrix of kernels: numpy\.load reads it"),
+        ("model", r"model holds a vectorizer: open it with FragmentVectorizer\.load, not load_vectors"),
+        ("trees.index", r"holds an index of trees: open it with TreeIndex\.open"),
+        ("K.npy", r"K\.npy holds a matrix of kernels: open it with numpy\.load"),
     ):
         with pytest.raises(SourceError, match=message):
             load_vectors(tmp_path / name)

@@ -207,8 +207,8 @@ def test_another_of_treedots_files_is_refused_with_what_opens_it(tmp_path):
     save_vectors(tmp_path / "rows.npz", vectorizer.transform(TREES), vectorizer)
     TreeIndex.build(TREES, tmp_path / "trees.index")
     for name, message in (
-        ("rows.npz", "holds sparse vectors: load_vectors reads it, not FragmentVectorizer.load"),
-        ("trees.index", "holds an index of trees: TreeIndex.open reads it"),
+        ("rows.npz", "holds sparse vectors: open it with load_vectors, not FragmentVectorizer.load"),
+        ("trees.index", "holds an index of trees: open it with TreeIndex.open"),
     ):
         with pytest.raises(SourceError, match=message):
             FragmentVectorizer.load(tmp_path / name)

@@ -12,7 +12,7 @@ from typing import Any
 
 from treedot.errors import missing
 
-ONE_LINE = 40  # characters of a cell that are not broken over lines
+ONE_LINE = 40  # characters of a cell that stays on one line
 
 STYLE = """
 :root { color-scheme: light dark }
@@ -47,7 +47,7 @@ figure { margin: 1rem 0 } img { max-width: 100% } figcaption { color: var(--quie
 
 
 def page(title: str, body: str, style: str = "") -> str:
-    """Return a whole page, with more style where it needs that."""
+    """Return a complete page; ``style`` adds to the common style."""
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -59,7 +59,7 @@ def page(title: str, body: str, style: str = "") -> str:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return a table; cells are HTML already. Those that are short stay on one line, on any screen."""
+    """Return a table; cells contain HTML. Short cells stay on one line on any screen."""
     head = "".join(f"<th>{cell}</th>" for cell in header)
     lines = "\n".join("<tr>" + "".join(map(_cell, row)) + "</tr>" for row in rows)
     body = f"<table><thead><tr>{head}</tr></thead><tbody>\n{lines}\n</tbody></table>"
@@ -72,13 +72,13 @@ def _cell(content: object) -> str:
 
 
 def require_plots(purpose: str) -> None:
-    """Raise where matplotlib is not installed: to be called before work whose result is to be drawn."""
+    """Raise if matplotlib is not installed; call this before long work that ends in a plot."""
     if find_spec("matplotlib") is None:
         raise missing("matplotlib", "plots", purpose)
 
 
 def figure(caption: str, *panels: Any) -> str:
-    """Return matplotlib figures inside the page: side by side, or one below the other on narrow screens."""
+    """Return matplotlib figures as HTML: side by side, or stacked on narrow screens."""
     text = html.escape(caption)
     pictures = "".join(f'<img alt="{text}" src="data:image/png;base64,{_png(panel)}">' for panel in panels)
     shown = f'<div class="panels">{pictures}</div>' if len(panels) > 1 else pictures

@@ -7,11 +7,11 @@ import re
 from collections.abc import Collection
 
 LISTED = 5  # names in a message
-LONGEST = 200  # characters of one of them
+LONGEST = 200  # characters of a name
 
 
 def printable(text: str) -> str:
-    r"""Return a text with escapes for what would disturb a terminal or cannot be written as UTF-8.
+    r"""Escape the characters of a text that would disturb a terminal or are not valid UTF-8.
 
     Examples
     --------
@@ -22,7 +22,7 @@ def printable(text: str) -> str:
 
 
 def printable_json(value: object, indent: int = 2) -> str:
-    r"""Return a value as JSON, with escapes for what would disturb a terminal.
+    r"""Return a value as JSON; characters that would disturb a terminal are escaped.
 
     Examples
     --------
@@ -34,7 +34,7 @@ def printable_json(value: object, indent: int = 2) -> str:
 
 
 def first_few(names: Collection[object], listed: int = LISTED) -> str:
-    """Return names for a message: the first ones, shortened where they are long, and how many more there are.
+    """Return names for a message: the first ones, shortened if they are long, and the number of others.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Names for the types of NumPy arrays, for annotations."""
+"""Type aliases of NumPy arrays."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.signedinteger[Any]]
 WordArray = npt.NDArray[np.uint64]
 HalfWordArray = npt.NDArray[np.uint32]
-SignWords = npt.NDArray[np.uint16]  # sixteen signs in each
+SignWords = npt.NDArray[np.uint16]  # sixteen signs per word
 ComplexArray = npt.NDArray[np.complex128]
 Row = npt.NDArray[np.floating[Any]]
-Label = SignWords | Row  # a row of signs, sixteen in a word, or of numbers
+Label = SignWords | Row  # a row of numbers, or of signs, sixteen per word
 Matrix = npt.NDArray[np.floating[Any]]

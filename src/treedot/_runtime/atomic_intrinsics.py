@@ -1,4 +1,4 @@
-"""The function of ``atomics`` inside compiled code: an atomic instruction of LLVM."""
+"""The function of ``atomics`` in compiled code, as an atomic LLVM instruction."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numba.extending import intrinsic
 
 @intrinsic
 def next_number(typing: Any, counter: Any) -> Any:
-    """Return the one element of a counter, and add one to it."""
+    """Return the single element of a counter, and increment it."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         place = context.make_array(signature.args[0])(context, builder, arguments[0]).data

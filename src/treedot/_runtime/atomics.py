@@ -1,6 +1,6 @@
 """A counter that threads share in compiled code, to take the next piece of work.
 
-Threads that take every piece in Python wait for each other there, for as long as a small one takes.
+In Python, threads would wait for each other at every piece, for as long as a small piece takes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _LOCK = threading.Lock()
 
 @in_compiled_code("treedot._runtime.atomic_intrinsics")
 def next_number(counter: IntArray) -> int:
-    """Return the one element of a counter, and add one to it."""
+    """Return the single element of a counter, and increment it."""
     with _LOCK:
         counter[0] += 1
         return int(counter[0]) - 1

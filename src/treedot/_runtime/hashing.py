@@ -1,7 +1,7 @@
-"""Hash texts to 128-bit keys, and scramble 64-bit words by SplitMix64: the same bits on every machine.
+"""Hash texts to 128-bit keys, and scramble 64-bit words by SplitMix64; equal bits on every machine.
 
-Steele, Lea & Flood (2014), *Fast splittable pseudorandom number generators*. Word ``i`` of the stream that
-belongs to a key is ``mix(key + i * GOLDEN)``.
+Steele, Lea & Flood (2014), *Fast splittable pseudorandom number generators*. Word ``i`` of a key's stream is
+``mix(key + i * GOLDEN)``.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ def mix_words(x: Any) -> Any:
     return x ^ (x >> np.uint64(31))
 
 
-mix64 = njit(mix_words)  # of one word, in compiled code
+mix64 = njit(mix_words)  # for one word, in compiled code
 
 
 def mix(x: int) -> int:
-    """Scramble the last 64 bits of an integer: the same function, for definitions in plain Python.
+    """Scramble the last 64 bits of an integer as ``mix_words`` does, for definitions in plain Python.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def mix(x: int) -> int:
 def keys(seed: int, texts: Iterable[str], domain: str) -> WordArray:
     """Return the 128-bit keys of texts as an array of shape ``(n, 2)``.
 
-    ``domain`` keeps apart what must be independent (a label's vector, a shuffle).
+    ``domain`` separates uses that must be independent (a label's vector, a shuffle).
     """
     person = domain.encode()
     salt = (seed % 2**128).to_bytes(16, "little")

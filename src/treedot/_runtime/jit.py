@@ -1,15 +1,15 @@
-"""Decide what runs: code that Numba compiles, or the same functions in plain Python.
+"""Choose between functions compiled by Numba and the same functions in plain Python.
 
-To load compiled code takes about half a second, and to compile it several. Plain Python is faster than that
-for small work. So a function that is decorated with ``njit`` runs as it is written until the process has
-enough work: then Numba is imported, and compiled functions replace the plain ones for good. The results are
-the same, to the byte where bytes are promised.
+Loading compiled code takes about half a second, compiling it several. For small work, plain Python is faster
+than that. So a function decorated with ``njit`` runs uncompiled until the process has enough work. Then Numba
+is imported, and compiled functions replace the plain ones for good. The results are the same, to the byte
+where bytes are promised.
 
-``TREEDOT_COMPILE`` overrides the decision: ``always`` or ``never``. Nothing is compiled where Numba is not
-installed or ``NUMBA_DISABLE_JIT`` is set, as debuggers and coverage need it.
+``TREEDOT_COMPILE`` overrides the decision: ``always`` or ``never``. Nothing is compiled if Numba is not
+installed, or if ``NUMBA_DISABLE_JIT`` is set, as for debuggers and coverage.
 
-Numba keeps compiled code on disk: in ``NUMBA_CACHE_DIR``, beside the package, or in the user's cache folder,
-whichever is the first that can be written to.
+Numba stores compiled code on disk: in ``NUMBA_CACHE_DIR``, beside the package, or in the user's cache folder,
+whichever is the first writable one.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ import numpy as np
 from treedot.errors import ParameterError
 
 PACKAGE = Path(__file__).parent.parent
-USED_FIRST = PACKAGE / "readers" / "brackets" / "scanner.py"  # by whoever compiles anything
-RATE = 1e6  # steps per second of plain Python
-LOADING = 0.5  # seconds that loading compiled code takes
-COMPILING = 4.0  # seconds that compiling it takes, at least
+USED_FIRST = PACKAGE / "readers" / "brackets" / "scanner.py"  # held while compiling
+RATE = 1e6  # steps per second in plain Python
+LOADING = 0.5  # seconds to load compiled code
+COMPILING = 4.0  # seconds to compile it, at least
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -55,25 +55,25 @@ COMPILED = (
 
 
 def njit(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a function when compiling pays, keep it on disk, and release the GIL while it runs.
+    """Compile a function once that pays, store the code on disk, and release the GIL while it runs.
 
-    The estimate of its work is the number of elements in its arrays.
+    Its work is estimated as the number of elements in its arrays.
     """
     return _switch.add(function, _compiled)
 
 
 def njit_borrowing(function: Callable[P, R]) -> Callable[P, R]:
-    """Do as ``njit`` does, for a function that neither allocates nor returns arrays.
+    """Decorate like ``njit``, for a function that neither allocates nor returns arrays.
 
-    References to the arrays that it gets are not counted: there is less to compile, and to do in calls.
+    References to its array arguments are not counted, so there is less to compile and calls are faster.
     """
     return _switch.add(function, _borrowing)
 
 
 def njit_inside(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a function as ``njit_borrowing`` does, for calls from compiled functions only.
+    """Compile like ``njit_borrowing``, for a function that only compiled functions call.
 
-    A call from Python runs it as it is written.
+    Calls from Python run the plain function.
     """
     return _switch.add(function, _inside_others)
 
@@ -81,9 +81,9 @@ def njit_inside(function: Callable[P, R]) -> Callable[P, R]:
 def njit_of_steps(
     steps: Callable[..., float], *, borrowing: bool = False
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Do as ``njit`` or ``njit_borrowing`` does, with an estimate of the work from the arguments.
+    """Decorate like ``njit`` or ``njit_borrowing``, with an estimate of the work from the arguments.
 
-    A step is a statement or two of plain Python, about a microsecond.
+    A step is one or two statements of plain Python, about a microsecond.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
@@ -93,12 +93,12 @@ def njit_of_steps(
 
 
 def inlined(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a function into each of its callers, where a call would cost a tenth of their time."""
+    """Inline a function into its compiled callers, if a call would cost a tenth of their time."""
     return _switch.add(function, _inlined)
 
 
 def in_compiled_code(module: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Let compiled functions call the function of the same name in a module, which may need Numba."""
+    """Let compiled functions call the function of the same name in ``module``, which may need Numba."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         return _switch.replace(function, module)
@@ -107,12 +107,12 @@ def in_compiled_code(module: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 def compiles(steps: float) -> bool:
-    """Return whether compiled code runs from now on, given the steps that are ahead."""
+    """Return whether compiled code runs from now on; ``steps`` is the work ahead."""
     return _switch.compiles(steps)
 
 
 def compile_all(saving: Callable[[], contextlib.AbstractContextManager[None]]) -> None:
-    """Run compiled code from now on, without a word, and save each function in a context of the caller's.
+    """Run compiled code from now on, without a message; save each function inside the context ``saving``.
 
     Numba mixes up functions that several processes save at the same time, so the context should be a lock.
     """
@@ -131,8 +131,8 @@ class Function:
         self.py_func = function
         self.compile_it = compile_it
         self.steps = steps
-        self.made: Any = None  # the compiled function, for those that are compiled after it
-        self.compiled: Any = None  # the same, once it may be called
+        self.made: Any = None  # the compiled function, for functions compiled after it
+        self.compiled: Any = None  # the compiled function, once it may be called
 
     def __call__(self, *arguments: Any) -> Any:
         if self.compile_it is _inside_others or (self.compiled is None and _inside.plain):
@@ -147,7 +147,7 @@ class Function:
 
     @property
     def replacement(self) -> Any:
-        """Return the function for modules where code is compiled: itself if only compiled code calls it."""
+        """Return the function for modules with compiled code: itself if only compiled code calls it."""
         return self if self.compile_it is _inside_others else self.made
 
     @property
@@ -160,13 +160,13 @@ class _Inside(threading.local):
 
 
 class _Switch:
-    """The one decision of a process, from plain Python to compiled code."""
+    """The single switch of a process from plain Python to compiled code."""
 
     def __init__(self) -> None:
         self._functions: list[Function] = []
         self._replaced: list[tuple[Callable[..., Any], str]] = []
         self._free = threading.Condition()
-        self._running = 0  # plain functions, in all threads
+        self._running = 0  # running plain functions, in all threads
         self._spent = 0.0  # processor time of plain functions, in seconds
         self.on = False
 
@@ -199,10 +199,10 @@ class _Switch:
         return self.turns_on(None, steps)
 
     def turns_on(self, function: Callable[..., Any] | None, steps: float, *, enter: bool = False) -> bool:
-        """Turn to compiled code if it pays; return whether it runs.
+        """Switch to compiled code if it pays; return whether it runs.
 
-        If it does not and ``enter`` is set, nothing turns to it until ``plain`` has run and ended: a plain
-        function must not meet compiled ones.
+        If it does not pay and ``enter`` is set, the switch is blocked until ``plain`` has finished: a plain
+        function must not call compiled ones.
         """
         with self._free:
             if not self.on and self._stays_plain(function, steps):
@@ -232,7 +232,7 @@ class _Switch:
                 self._free.notify_all()
 
     def after_fork(self) -> None:
-        """Forget the threads of the parent process."""
+        """Reset the count of threads, which belong to the parent process."""
         self._free = threading.Condition()
         self._running = int(_inside.plain)
 
@@ -277,14 +277,14 @@ def _size(arguments: Any) -> int:
 
 
 def _import_numba() -> Any:
-    """Import Numba without SciPy's linear algebra, which takes as long to load as half of Numba.
+    """Import Numba without SciPy's linear algebra, which takes half as long to load as Numba itself.
 
-    Numba loads it only to learn whether it is there. Compiled code that uses it still loads it.
+    Numba imports it only to check that it exists. Compiled code that uses it still loads it.
     """
     import numba
     from numba.np import linalg
 
-    check = getattr(linalg, "_check_lapack_int_width", None)  # that SciPy fits Numba: it still runs
+    check = getattr(linalg, "_check_lapack_int_width", None)  # skip the check of SciPy's version
     if check is not None and "numba.np.arraymath" not in sys.modules:
         loading = linalg.ensure_blas
         linalg.ensure_blas = check
@@ -296,15 +296,15 @@ def _import_numba() -> Any:
 
 
 def _shorten_collections() -> None:
-    """Let the garbage collector skip older objects while Numba compiles: they take a tenth of the time.
+    """Make the garbage collector skip older objects while Numba compiles, which saves a tenth of the time.
 
-    New garbage is still collected. Objects that the program itself has frozen stay frozen.
+    New garbage is still collected. Objects that the program has frozen stay frozen.
     """
     _import_numba()
     from numba.core import event
 
     class Freezing(event.Listener):
-        """Compilations are nested, and run in one thread at a time."""
+        """Freezes objects during compilations, which are nested and run in one thread at a time."""
 
         depth, frozen = 0, False
 
@@ -328,9 +328,9 @@ def _compiled(function: Callable[P, R], **options: bool) -> Callable[P, R]:
     options |= {"nogil": True, "no_cfunc_wrapper": True}
     try:
         compiled: Any = numba.njit(cache=True, error_model="numpy", **options)(function)
-    except RuntimeError:  # there is no folder that the compiled code could be kept in
+    except RuntimeError:  # no folder to store compiled code in
         compiled = numba.njit(error_model="numpy", **options)(function)
-    if hasattr(compiled, "_cache"):  # private to Numba, which has no other way in
+    if hasattr(compiled, "_cache"):  # private to Numba, which offers no other way
         compiled._cache = _Cache(compiled._cache)
     return compiled
 
@@ -349,7 +349,7 @@ def _inlined(function: Callable[P, R]) -> Callable[P, R]:
 
 
 class _Cache:
-    """Numba's cache of a function, except that a damaged file counts as none, and compiling is announced."""
+    """Numba's cache of a function, but it ignores damaged files and announces compilations."""
 
     saving: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
 
@@ -361,28 +361,28 @@ class _Cache:
         return getattr(self._cache, name)
 
     def load_overload(self, signature: Any, context: Any) -> Any:
-        """Return the compiled code for a signature, None where it has to be compiled."""
+        """Return the compiled code for a signature; None if it must be compiled."""
         try:
             found = self._cache.load_overload(signature, context)
-        except Exception:  # half a file, as a full disk leaves it, fails in as many ways as unpickling can
+        except Exception:  # a truncated file, as after a full disk, can raise any error of unpickling
             found = None
             try:
                 self._cache.flush()
-            except OSError:  # nor can it be replaced
+            except OSError:  # it cannot be replaced either
                 self._damaged = True
         if found is None:
             _announce(self._cache.cache_path)
         return found
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
-        """Keep compiled code, where it can be written."""
+        """Store compiled code, if it can be written."""
         if not self._damaged:
             with contextlib.suppress(OSError), self.saving():
                 self._cache.save_overload(signature, compiled)
 
 
 def _is_kept(function: Callable[..., Any] | None) -> bool:
-    """Return whether compiled code of a function, or any, is likely to be on disk; without Numba."""
+    """Return whether compiled code of a function (or of any) is probably on disk, without using Numba."""
     source = Path(function.__code__.co_filename).absolute() if function else USED_FIRST
     beside = f"{source.parent.name}_{hashlib.sha1(os.fsencode(source.parent)).hexdigest()}"
     given = os.environ.get("NUMBA_CACHE_DIR")
@@ -392,11 +392,11 @@ def _is_kept(function: Callable[..., Any] | None) -> bool:
 
 
 def cache_folder() -> Path | None:
-    """Return the folder that compiled code is kept in, which can be written to; None where there is none."""
+    """Return the writable folder for compiled code; None if there is none."""
     path = _compiled(_nothing).stats.cache_path if COMPILED else None  # type: ignore[attr-defined]
     if path is None:
         return None
-    # Beside the package, every folder of modules has its own; elsewhere they are all in one.
+    # Beside the package, every folder of modules has its own cache; elsewhere all share one.
     return PACKAGE if PACKAGE in Path(path).parents else Path(path).parent
 
 
@@ -408,7 +408,7 @@ _announced = False
 
 
 def _announce(folder: str | None) -> None:
-    """Say once in a process that it takes a while, to people: not into files, pipelines and test reports."""
+    """Announce once per process that compiling takes a while, only on terminals and in notebooks."""
     global _announced
     if _announced or not _someone_watches():
         return
@@ -424,5 +424,5 @@ def _announce(folder: str | None) -> None:
 def _someone_watches() -> bool:
     if sys.stderr is None:
         return False
-    ipython = sys.modules.get("IPython")  # the stderr of a notebook is no terminal
+    ipython = sys.modules.get("IPython")  # the stderr of a notebook is not a terminal
     return sys.stderr.isatty() or (ipython is not None and ipython.get_ipython() is not None)

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 
 def exports(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package from the stub beside its ``__init__``.
+    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package, read from its stub.
 
     The stub, ``__init__.pyi``, has one line ``from module import name as name`` for every name; type checkers
-    read the same lines. A line ``from package import module as module`` makes a module of the package an
-    attribute; ``__all__`` leaves it out.
+    read the same lines. A line ``from package import module as module`` makes a module an attribute of the
+    package; ``__all__`` does not list it.
     """
     with open(file.removesuffix("c") + "i", encoding="utf-8") as stub:
         homes = {line.split()[3]: line.split()[1] for line in stub if line.startswith("from ")}

@@ -1,11 +1,11 @@
 """``Process``: a Python process that calls functions for this one, and ends with it.
 
-Each is a new Python that reads tasks from its standard input and writes results to its standard output, as
-pickles with their lengths. Signals that a terminal sends to all processes at once are left to this process:
-they are blocked in the others from the start. When this process ends, however it does, so does their
-standard input, and a thread of theirs that waits for tasks ends them.
+Each process is a new Python that reads tasks from its standard input and writes results to its standard
+output, as pickles with their lengths. Signals that a terminal sends to all processes at once are handled only
+by this process; the others block them from the start. When this process ends for any reason, their standard
+input ends, and the thread that waits for tasks ends them.
 
-This module imports little: it is the first that a new process imports.
+This module imports little, since a new process imports it first.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from treedot._runtime.ending import SIGNALS, before_end, clean_up, open_closed_s
 
 PACKAGE = os.fspath(Path(__file__).parents[2])
 LENGTH = 8  # bytes
-GRACE = 0.5  # seconds until processes that do not end by themselves are killed
+GRACE = 0.5  # seconds before processes that do not end by themselves are killed
 SERVE = f"from {__name__} import serve; serve()"
 
 _alive: set[Process] = set()
 
 
 class LostProcessError(RuntimeError):
-    """A process ended before it answered; ``code`` is its exit code, or minus the signal that ended it."""
+    """A process ended before it answered; ``code`` is its exit code, or minus the signal that killed it."""
 
     def __init__(self, code: int) -> None:
         self.code = code
@@ -44,14 +44,14 @@ class LostProcessError(RuntimeError):
 
 
 class Process:
-    """A process that does one task after the other.
+    """A process that runs one task after another.
 
     Parameters
     ----------
     search_path : iterable of str
-        Folders in which it looks for modules first; that of treedot itself is added.
+        Folders that it searches first for modules; treedot's own folder is added.
     begin : callable, optional
-        A function of a module, to call before the first task.
+        A module-level function to call before the first task.
     """
 
     def __init__(self, search_path: Iterable[str], begin: Callable[[], object] | None = None) -> None:
@@ -69,15 +69,15 @@ class Process:
 
     @property
     def pid(self) -> int:
-        """The number of the process."""
+        """The id of the process."""
         return self._running.pid
 
     def do(
         self, function: Callable[..., Any], *arguments: Any, max_seconds: float = 0.0, **named: Any
     ) -> Any:
-        """Return what a function returns in the process, or raise what it raises there.
+        """Call a function in the process; return its result or raise its error.
 
-        The system ends the process if it works longer than ``max_seconds``; 0 is no limit.
+        The system ends the process if it uses more than ``max_seconds`` of processor time; 0 means no limit.
         """
         task = pickle.dumps(_Task(self._begin, function, arguments, named, max_seconds))
         self._begin = None
@@ -92,7 +92,7 @@ class Process:
         raise result
 
     def end(self) -> int:
-        """End the process, whatever it does; return its exit code, or minus the signal that ended it."""
+        """End the process, whatever it is doing; return its exit code, or minus the signal that killed it."""
         _alive.discard(self)
         _close(self._running.stdin)
         try:
@@ -122,7 +122,7 @@ def _blocked_signals() -> Iterator[None]:
 def end_all() -> None:
     """End all processes that this one started, together.
 
-    A signal may interrupt any of the methods above. So this takes no lock and no stream that they use.
+    A signal may interrupt any of the methods above, so this uses none of their locks and streams.
     """
     mine = [process for process in list(_alive) if process.owner == os.getpid()]
     for process in mine:
@@ -139,7 +139,7 @@ def end_all() -> None:
             os.waitpid(pid, 0)
     for process in mine:
         _close(process._running.stdout)
-        process._running.returncode = 0  # or ``Popen`` would warn that it still runs
+        process._running.returncode = 0  # otherwise ``Popen`` would warn that it still runs
 
 
 def _has_ended(pid: int) -> bool:
@@ -165,7 +165,7 @@ def _send(data: bytes, stream: IO[bytes] | None) -> None:
 
 
 def _receive(stream: IO[bytes] | None) -> bytearray:
-    """Return the next message; raise ``EOFError`` where the stream ends."""
+    """Return the next message; raise ``EOFError`` at the end of the stream."""
     length = int.from_bytes(_exactly(LENGTH, stream), "little")
     return _exactly(length, stream)
 
@@ -189,10 +189,10 @@ def _close(stream: IO[bytes] | None) -> None:
 
 
 def serve() -> None:
-    """Do the tasks that come in by standard input, until it ends."""
+    """Run the tasks from standard input, until it ends."""
     open_closed_streams()
     tasks, results = os.fdopen(os.dup(0), "rb", buffering=0), os.fdopen(os.dup(1), "wb", buffering=0)
-    os.dup2(2, 1)  # what a task prints is not a result
+    os.dup2(2, 1)  # output of a task is not a result
     waiting: queue.SimpleQueue[bytearray] = queue.SimpleQueue()
     threading.Thread(target=_wait_for_tasks, args=(tasks, waiting), daemon=True).start()
     with contextlib.suppress(BrokenPipeError):
@@ -211,7 +211,7 @@ def _wait_for_tasks(stream: IO[bytes], waiting: queue.SimpleQueue[bytearray]) ->
 
 
 def _answer(message: bytearray) -> bytes:
-    """Do a task; return whether it was done, and its result or the error, pickled."""
+    """Run a task; return whether it succeeded, and its result or error, pickled."""
     try:
         task: _Task = pickle.loads(message)
         if task.begin is not None:
@@ -220,7 +220,7 @@ def _answer(message: bytearray) -> bytes:
         answer = True, task.function(*task.arguments, **task.named)
         _limit(0.0)
         return pickle.dumps(answer)
-    except Exception as error:  # which is raised in the process that asked
+    except Exception as error:  # raised in the calling process
         _limit(0.0)
         return _pickled_error(error)
 
@@ -228,13 +228,13 @@ def _answer(message: bytearray) -> bytes:
 def _pickled_error(error: Exception) -> bytes:
     try:
         answer = pickle.dumps((False, error))
-        pickle.loads(answer)  # some classes are pickled and cannot be made again
-    except Exception:  # pickling calls any code
+        pickle.loads(answer)  # some classes can be pickled but not unpickled
+    except Exception:  # pickling can run any code
         return pickle.dumps((False, RuntimeError(f"{type(error).__name__}: {error}")))
     return answer
 
 
 def _limit(seconds: float) -> None:
-    """Have the system end this process after a time of work, where it can; 0 removes the limit."""
+    """Let the system end this process after some processor time, if it can; 0 removes the limit."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_PROF, seconds)

@@ -1,4 +1,4 @@
-"""Pieces of different sizes that lie one after the other in an array."""
+"""Ragged arrays: pieces of different sizes, concatenated in one array."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from treedot._runtime.array_types import IntArray
 
 
 def ends_of(sizes: Any) -> IntArray:
-    """Return 0, and where each of some neighbouring pieces ends."""
+    """Return 0, and the end of each piece."""
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
 
 
 def places_of(starts: IntArray, sizes: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the places of the elements of pieces that begin at ``starts``, and ``ends_of(sizes)``.
+    """Return the positions of the elements of pieces that begin at ``starts``, and ``ends_of(sizes)``.
 
     Examples
     --------

@@ -1,10 +1,10 @@
 """Load, combine and store sixteen elements at once in compiled code.
 
-Compilers turn loops into vector instructions only where they can prove that rows do not overlap,
-which they cannot for rows that move about in blocks. So the encoders say what they mean: ``load``
-sixteen elements, add, subtract and multiply them as one value, ``flip`` the signs that a 16-bit
-word marks, ``store`` them. Inside compiled functions these become vector instructions of whatever
-width the processor has; where nothing is compiled they are NumPy operations.
+Compilers turn loops into vector instructions only if they can prove that rows do not overlap. They cannot,
+for rows that move within larger arrays. So the encoders are explicit: ``load`` sixteen elements, add,
+subtract and multiply them as one value, ``flip`` the signs marked by a 16-bit word, ``store`` them. Inside
+compiled functions these become vector instructions of the processor's width; otherwise they are NumPy
+operations.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def store(row: Array, index: int, block: Any) -> None:
 
 @in_compiled_code(INTRINSICS)
 def splat(value: Any) -> Any:
-    """Return sixteen times the same value."""
+    """Return a block with sixteen copies of a value."""
     return np.full(LANES, value)
 
 
@@ -47,13 +47,13 @@ def flip(block: Any, word: Any) -> Any:
 
 @in_compiled_code(INTRINSICS)
 def times(block: Any, row: Any, index: int) -> Any:
-    """Return ``block * row[index : index + 16]``, where the row may be signs, sixteen in a word."""
+    """Return ``block * row[index : index + 16]``; the row may consist of signs, sixteen per word."""
     return flip(block, row[index // LANES]) if row.dtype == np.uint16 else block * load(row, index)
 
 
 @in_compiled_code(INTRINSICS)
 def multiply(a: Any, b: Any, out: Any) -> None:
-    """Write the products of two rows, of which b may be signs; of two rows of signs, signs."""
+    """Write the products of two rows; b, or both, may be signs. The product of signs is signs."""
     if out.dtype == np.uint16:
         out[:] = a ^ b
         return
@@ -63,19 +63,19 @@ def multiply(a: Any, b: Any, out: Any) -> None:
 
 @in_compiled_code(INTRINSICS)
 def larger(block: Any, other: Any) -> Any:
-    """Return the larger of magnitudes ``block`` and the magnitude of ``other``, NaN where one is NaN."""
+    """Return the maximum of ``block``, which holds magnitudes, and the magnitude of ``other``; NaN wins."""
     return np.maximum(block, np.abs(other))
 
 
 @in_compiled_code(INTRINSICS)
 def top(block: Any) -> Any:
-    """Return the largest of sixteen magnitudes, NaN if one of them is."""
+    """Return the largest of sixteen magnitudes; NaN if one of them is NaN."""
     return block.max()
 
 
 @in_compiled_code(INTRINSICS)
 def exceeds(block: Any, limit: float) -> bool:
-    """Return whether the magnitude of an element is above a limit."""
+    """Return whether the magnitude of any element exceeds a limit."""
     return bool(np.any(np.abs(block) > limit))
 
 

@@ -1,4 +1,4 @@
-"""The functions of ``simd`` inside compiled code: vector instructions of LLVM."""
+"""The functions of ``simd`` in compiled code, as LLVM vector instructions."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def store(typing: Any, row: Any, index: Any, block: Any) -> Any:
 
 @intrinsic
 def splat(typing: Any, value: Any) -> Any:
-    """Return sixteen times the same value."""
+    """Return a block with sixteen copies of a value."""
     block = Block(value)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -88,10 +88,10 @@ def flip(typing: Any, block: Any, word: Any) -> Any:
 
 @intrinsic
 def larger(typing: Any, block: Any, other: Any) -> Any:
-    """Return the larger of magnitudes ``block`` and the magnitude of ``other``, NaN where one is NaN."""
+    """Return the maximum of ``block``, which holds magnitudes, and the magnitude of ``other``; NaN wins."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        # Without their sign, floating-point numbers are ordered as their bits are, and NaN comes last.
+        # Without the sign, floating-point numbers are ordered like their bits, with NaN last.
         bits = block.dtype.bitwidth
         words = ir.VectorType(ir.IntType(bits), LANES)
         top, magnitude = (builder.bitcast(value, words) for value in arguments)
@@ -104,13 +104,13 @@ def larger(typing: Any, block: Any, other: Any) -> Any:
 
 @intrinsic
 def top(typing: Any, block: Any) -> Any:
-    """Return the largest of sixteen magnitudes, NaN if one of them is."""
+    """Return the largest of sixteen magnitudes; NaN if one of them is NaN."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         word = ir.IntType(block.dtype.bitwidth)
         words = builder.bitcast(arguments[0], ir.VectorType(word, LANES))
         found = ir.Constant(word, 0)
-        for lane in range(LANES):  # ordered as their bits are
+        for lane in range(LANES):  # ordered like their bits
             bits = builder.extract_element(words, ir.Constant(ir.IntType(32), lane))
             found = builder.select(builder.icmp_signed(">", bits, found), bits, found)
         return builder.bitcast(found, context.get_value_type(block.dtype))
@@ -129,13 +129,13 @@ def _any_above(typing: Any, block: Any, other: Any) -> Any:
 
 @numba.njit
 def exceeds(block: Any, limit: float) -> Any:
-    """Return whether the magnitude of an element is above a limit."""
+    """Return whether the magnitude of any element exceeds a limit."""
     edge = splat(limit)
     return _any_above(larger(edge, block), edge)
 
 
 def _shuffle(name: str, order: list[int], meaning: str) -> Any:
-    """Return a function of two blocks whose result takes its elements from both in a given order."""
+    """Return a function that takes elements of two blocks in a given order."""
 
     def shuffle(typing: Any, a: Any, b: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -175,7 +175,7 @@ def _arithmetic(symbol: Any, instruction: str) -> None:
         return a(a, b), generate
 
     @overload(symbol)
-    def implementation(a, b):  # names must match the lambda's exactly
+    def implementation(a, b):  # names must match those of the lambda
         if isinstance(a, Block) and isinstance(b, Block):
             return lambda a, b: combine(a, b)
         return None
@@ -187,18 +187,18 @@ _arithmetic(operator.mul, "fmul")
 
 
 def times(block: Any, row: Any, index: int) -> Any:
-    """Return ``block * row[index : index + 16]``, where the row may be signs, sixteen in a word."""
+    """Return ``block * row[index : index + 16]``; the row may consist of signs, sixteen per word."""
 
 
 @overload(times)
-def _times(block, row, index):  # names must match exactly
+def _times(block, row, index):  # names must match those of the lambda
     if row.dtype == numba.types.uint16:
         return lambda block, row, index: flip(block, row[index // LANES])
     return lambda block, row, index: block * load(row, index)
 
 
 def multiply(a: Any, b: Any, out: Any) -> None:
-    """Write the products of two rows, of which b may be signs; of two rows of signs, signs."""
+    """Write the products of two rows; b, or both, may be signs. The product of signs is signs."""
 
 
 @overload(multiply)

@@ -1,4 +1,4 @@
-"""Sort integers, and look values up in sorted arrays."""
+"""Sort integers, and look up values in sorted arrays."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from treedot._runtime.array_types import Array, IntArray
 
 
 def locate(wanted: Array, known: Array) -> tuple[IntArray, IntArray]:
-    """Return the positions of the values that a sorted array contains, and where it has them.
+    """Return the positions of the values that are in a sorted array, and their positions in it.
 
     Examples
     --------
@@ -22,7 +22,7 @@ def locate(wanted: Array, known: Array) -> tuple[IntArray, IntArray]:
 
 
 def runs(values: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the distinct values of a sorted array, and where each begins (with the end of all)."""
+    """Return the distinct values of a sorted array, and the start of each run, followed by the end."""
     changes = np.flatnonzero(values[1:] != values[:-1]) + 1
     start = np.concatenate([[0], changes, [values.size]]) if values.size else np.zeros(1, np.int64)
     return values[start[:-1]], start
@@ -31,8 +31,8 @@ def runs(values: IntArray) -> tuple[IntArray, IntArray]:
 def order_of(values: IntArray) -> IntArray:
     """Return the stable order of non-negative integers.
 
-    A value and its place make up one integer, as far as 63 bits go. Sorting these takes a tenth of the time
-    of a stable sort.
+    If value and position fit into 63 bits together, they are sorted as one integer. This takes a tenth of the
+    time of a stable sort.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Share work among threads; with one thread or one task, none is started."""
+"""Share work among threads; no thread is started for one thread or one task."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import numpy as np
 from treedot._runtime.array_types import Array, IntArray
 from treedot.parameters import n_threads
 
-PARTS = 8  # that work is cut into for each thread, since some take longer than others
-SHARED_PARTS = 64  # the same where compiled code takes them, by ``share``
+PARTS = 8  # parts of the work per thread, since some take longer than others
+SHARED_PARTS = 64  # the same if compiled code takes the parts, in ``share``
 
 Span = tuple[int, int]
 T = TypeVar("T")
@@ -23,16 +23,16 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Threads:
-    """Some threads, and ``map`` over them; a single one is the calling thread itself."""
+    """A pool of threads with ``map``; a single thread is the calling one."""
 
     count: int
     map: Callable[..., Iterator[Any]]
 
     def run(self, work: Callable[[int, int], object], spans: Sequence[Span]) -> None:
-        """Call ``work`` with the limits of every span, in order, by whichever thread is free.
+        """Call ``work`` with the limits of every span, in order, in any free thread.
 
-        Where it fails, nothing more is begun, and the error is that of the first span that failed: the same
-        for any number of threads.
+        After an error nothing new is started, and the error of the first failed span is raised, whatever the
+        number of threads.
         """
         if self.count == 1 or len(spans) <= 1:
             for span in spans:
@@ -52,14 +52,14 @@ class Threads:
         try:
             _exhaust(self.map(pull, range(min(self.count, len(spans)))))
         finally:
-            _exhaust(waiting)  # where the call was interrupted
+            _exhaust(waiting)  # if the call was interrupted
         if failed:
             raise failed[min(failed)]
 
     def share(self, work: Callable[[IntArray, IntArray], object], spans: Sequence[Span]) -> None:
-        """Call ``work`` in every thread with the limits of adjacent spans, and a counter of those taken.
+        """Call ``work`` in every thread with the limits of adjacent spans and a counter of spans taken.
 
-        It is for compiled code, which goes from span to span by ``next_number`` and never fails.
+        This is for compiled code that takes spans by ``next_number`` and never fails.
         """
         limits = np.array([0, *(last for _, last in spans)])
         limits[0] = spans[0][0] if spans else 0
@@ -67,7 +67,7 @@ class Threads:
         self.run(lambda *_: work(limits, taken), [(k, k + 1) for k in range(min(self.count, len(spans)))])
 
     def in_order(self, work: Callable[[Any], Any], items: Iterable[Any], ahead: int = 2) -> Iterator[Any]:
-        """Yield what ``work`` returns for every item, in order; each thread works on ``ahead`` items."""
+        """Yield the results of ``work`` for every item, in order; each thread works on ``ahead`` items."""
         waiting: deque[Iterator[Any]] = deque()
         for item in items:
             waiting.append(self.map(work, [item]))
@@ -77,22 +77,22 @@ class Threads:
             yield next(waiting.popleft())
 
     def spans(self, size: int) -> list[Span]:
-        """Cut ``0 … size`` into as many parts as there is use for: one for a single thread."""
+        """Cut ``0 … size`` into a suitable number of parts: one for a single thread."""
         return self.even_spans(np.arange(size + 1))
 
     def row_spans(self, rows: int, triangular: bool, per_thread: int = PARTS) -> list[Span]:
-        """Cut the rows of a matrix into parts; ``triangular`` where every row is longer than the last."""
+        """Cut the rows of a matrix into parts; ``triangular`` if every row is longer than the one before."""
         before = np.arange(rows + 1)
         return self.even_spans(before * (before + 1) if triangular else before, per_thread=per_thread)
 
     def even_spans(
         self, work: Array, at_least: int = 1, at_most: int | None = None, per_thread: int = PARTS
     ) -> list[Span]:
-        """Cut a range into parts of about equally much work, ``at_least`` and ``at_most`` so much each.
+        """Cut a range into parts of about equal work, between ``at_least`` and ``at_most`` each.
 
-        ``work[k]`` is how much lies before ``k``, the last one how much there is. What cannot be cut may be
-        more than ``at_most``. But for that, there are at most ``per_thread`` parts for each thread, and one
-        for a single thread.
+        ``work[k]`` is the work before ``k``, and the last element the total. A part that cannot be cut may
+        exceed ``at_most``. Otherwise there are at most ``per_thread`` parts per thread, and one part for a
+        single thread.
         """
         total = int(work[-1] - work[0])
         parts = 1 if self.count == 1 else max(1, min(per_thread * self.count, total // at_least))
@@ -111,7 +111,7 @@ ONE_THREAD = Threads(1, map)
 
 @contextlib.contextmanager
 def open_threads(n_jobs: int | None, tasks: int | None = None) -> Iterator[Threads]:
-    """Give as many threads as ``n_jobs`` asks for, only one where there is but one task.
+    """Open the threads that ``n_jobs`` asks for; only one if there is a single task.
 
     Starting a thread takes longer than encoding a tree.
     """
@@ -123,18 +123,18 @@ def open_threads(n_jobs: int | None, tasks: int | None = None) -> Iterator[Threa
             try:
                 yield Threads(count, pool.map)
             finally:
-                pool.shutdown(wait=False, cancel_futures=True)  # where the block was left early
+                pool.shutdown(wait=False, cancel_futures=True)  # if the block was left early
 
 
 @contextlib.contextmanager
 def thread_map(n_jobs: int | None, tasks: int | None = None) -> Iterator[Callable[..., Iterator[Any]]]:
-    """Give ``map`` over as many threads as ``n_jobs`` asks for, only the plain one for one task."""
+    """Return ``map`` over the threads that ``n_jobs`` asks for; the built-in one for a single task."""
     with open_threads(n_jobs, tasks) as threads:
         yield threads.map
 
 
 def one_ahead(make: Callable[..., T], spans: Sequence[Span]) -> Iterator[T]:
-    """Yield what is made of every span, each while the one before is in use."""
+    """Yield the result of ``make`` for every span; the next one is made while the current one is in use."""
     with ThreadPoolExecutor(1) as maker:
         waiting = [maker.submit(make, *span) for span in spans[:1]]
         for k in range(len(spans)):

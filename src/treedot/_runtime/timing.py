@@ -1,4 +1,4 @@
-"""Measure how long a call takes."""
+"""Measure the time of a call."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ T = TypeVar("T")
 
 
 class Stopwatch:
-    """Measures time from when it is made."""
+    """Measures the time since its creation."""
 
     def __init__(self) -> None:
         self._start = time.perf_counter()
 
     @property
     def seconds(self) -> float:
-        """The time since it was made, or since the last lap."""
+        """The seconds since its creation, or since the last lap."""
         return time.perf_counter() - self._start
 
     def lap(self) -> float:
-        """Return the time since the last lap, and begin the next."""
+        """Return the seconds since the last lap, and start the next lap."""
         now = time.perf_counter()
         took, self._start = now - self._start, now
         return took
 
 
 def timed(work: Callable[[], T]) -> tuple[T, float]:
-    """Return what a call returns, and the seconds that it took.
+    """Return the result of a call, and the seconds that it took.
 
     >>> timed(lambda: 6 * 7)[0]
     42

@@ -1,1 +1,1 @@
-"""Write files whole or not at all, lock them, decompress them, map them into memory. Private."""
+"""Write files atomically, lock them, decompress them, map them into memory. Private."""

@@ -1,7 +1,7 @@
-"""Read compressed files, up to a limit on the size that they unpack to.
+"""Read compressed files, with a limit on their unpacked size.
 
-A file of a few kilobytes can be made to unpack to as many gigabytes. So a file may unpack to 64 MiB or to 200
-times its size, whichever is more; a larger one is read only if that is asked for.
+A file of a few kilobytes can be made to unpack to gigabytes. So a file may unpack to 64 MiB or to 200 times
+its size, whichever is more; larger files are read only on request.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from treedot.errors import SourceError, missing
 COMPRESSED = (".gz", ".xz", ".zst")
 MAX_RATIO = 200
 ALWAYS = 1 << 26  # bytes that any file may unpack to
-VARIABLE = "TREEDOT_UNPACK_LARGE"  # of the environment, which the processes that read files share
+VARIABLE = "TREEDOT_UNPACK_LARGE"  # environment variable, shared with the processes that read files
 
 
 @contextlib.contextmanager
 def unpacking_large(allowed: bool) -> Iterator[None]:
-    """Let files unpack to any size while a block runs, also in the processes that it starts."""
+    """Let files unpack to any size in a ``with`` block, also in processes started in it."""
     before = os.environ.get(VARIABLE)
     if allowed:
         os.environ[VARIABLE] = "1"
@@ -41,20 +41,20 @@ def unpacking_large(allowed: bool) -> Iterator[None]:
 def check_unpacked(
     name: str, unpacked: int, packed: int, allowed: bool, function: str = "read_trees"
 ) -> None:
-    """Raise where a file unpacks to more bytes than it may; ``function`` takes the parameter for more."""
+    """Raise if a file unpacks to more bytes than allowed; ``function`` has the parameter to allow more."""
     if allowed or unpacked <= max(ALWAYS, MAX_RATIO * packed) or os.environ.get(VARIABLE, "0") != "0":
         return
     raise SourceError(
-        f"{name} unpacks to more than {MAX_RATIO} times its size, as files made to fill a memory do: "
+        f"{name} unpacks to more than {MAX_RATIO} times its size, like files made to exhaust memory: "
         f"to read it, use --unpack-large, or {function}(…, unpack_large=True) in Python, or set {VARIABLE}=1 "
-        "(on the machines of a cluster too)"
+        "(also on the machines of a cluster)"
     )
 
 
 def decompressed(
     raw: IO[bytes], name: str, unpack_large: bool = False, function: str = "read_trees"
 ) -> IO[bytes]:
-    """Return what a file holds, decompressing ``.gz``, ``.xz`` and ``.zst`` by its name, up to a limit."""
+    """Return a stream of the content; ``.gz``, ``.xz`` and ``.zst`` files are unpacked, up to a limit."""
     match Path(name).suffix.lower():
         case ".gz":
             unpacked = cast(IO[bytes], gzip.GzipFile(fileobj=raw))
@@ -74,7 +74,7 @@ def decompressed(
 
 
 class _Limited(io.RawIOBase):
-    """A stream that counts the bytes that are read, and has their number checked."""
+    """A stream that counts and limits the bytes read."""
 
     def __init__(self, stream: IO[bytes], check: Callable[[int], None]) -> None:
         self._stream, self._check, self._total = stream, check, 0
@@ -90,7 +90,7 @@ class _Limited(io.RawIOBase):
 
 
 class _Frames(io.RawIOBase):
-    """The content of one zstd frame after the other; a file that ends inside one is an error."""
+    """The content of successive zstd frames; a file that ends inside a frame is an error."""
 
     def __init__(self, raw: IO[bytes], decompressor: Any) -> None:
         self._raw, self._decompressor = raw, decompressor
@@ -103,7 +103,7 @@ class _Frames(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         while not self._ready:
-            self._input = self._input or self._raw.read(1 << 10)  # a kilobyte may hold 32 MiB of zeros
+            self._input = self._input or self._raw.read(1 << 10)  # a kilobyte may unpack to 32 MiB of zeros
             if not self._input:
                 if self._frame is not None:
                     raise EOFError("the file ends inside a compressed frame")

@@ -1,4 +1,4 @@
-"""Write files and folders whole or not at all; open and read files with clear errors."""
+"""Write files and folders atomically; open and read files with clear errors."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-AT_FDCWD = -100  # of Linux: paths are relative to the working folder
-MAX_LINE = 1 << 27  # bytes of a line of a table: what has no line breaks would fill the memory
+AT_FDCWD = -100  # Linux constant: paths are relative to the working folder
+MAX_LINE = 1 << 27  # bytes of a line of a table; a file without line breaks would fill the memory
 
-_unfinished: set[Path] = set()  # the temporary files that this process is writing
+_unfinished: set[Path] = set()  # temporary files that this process is writing
 
 
 @contextlib.contextmanager
 def write_whole(path: str | os.PathLike[str], *, sweep: bool = True) -> Iterator[Path]:
-    """Yield a path beside the target to write to; it takes the target's name when all went well.
+    """Yield a path beside the target to write to; on success, it is renamed to the target.
 
-    What cannot be written raises a ``SourceError`` that names the target. The temporary file is locked while
-    it is written: one of the same target that is not belongs to a process that was killed, and is removed.
-    That looks at all names in the folder; with ``sweep=False`` it is left to ``remove_stale``.
+    If it cannot be written, a ``SourceError`` names the target. The temporary file is locked while it is
+    written. So an unlocked one for the same target was left by a killed process, and is removed. This lists
+    all names in the folder; with ``sweep=False``, only ``remove_stale`` does it.
     """
     target = Path(path)
     check_target(target)
@@ -49,10 +49,10 @@ def write_whole(path: str | os.PathLike[str], *, sweep: bool = True) -> Iterator
                 yield aside
                 aside.chmod(0o666 & ~_umask())
                 aside.replace(target)
-        except BrokenPipeError:  # not of this file
+        except BrokenPipeError:  # an error of another file
             raise
         except OSError as error:
-            named = {error.filename, error.filename2}  # where a file is copied, both
+            named = {error.filename, error.filename2}  # both names, when a file is copied
             if named == {None} or aside in {Path(name) for name in named if isinstance(name, (str, Path))}:
                 raise SourceError(f"cannot write {target}: {reason(error)}") from error
             raise
@@ -60,9 +60,9 @@ def write_whole(path: str | os.PathLike[str], *, sweep: bool = True) -> Iterator
 
 @contextlib.contextmanager
 def _temporary(target: Path) -> Iterator[Path]:
-    """Yield a new name beside a target; what has the name in the end is removed, also where a signal comes.
+    """Yield a new name beside a target; in the end its file is removed, even after a signal.
 
-    The name is noted before anything has it, so that no signal can come between the two.
+    The name is recorded before the file exists, so no signal can arrive between the two.
     """
     aside = _aside(target)
     _unfinished.add(aside)
@@ -74,55 +74,55 @@ def _temporary(target: Path) -> Iterator[Path]:
 
 
 def _aside(target: Path, suffix: str = ".part") -> Path:
-    """Return a new name beside a target, by which what was left there is known."""
+    """Return a new name beside a target that identifies it as temporary."""
     return target.with_name(f".{target.name}.{secrets.token_hex(8)}{suffix}")
 
 
 def _is_aside(name: str, suffix: str, target: str | None) -> bool:
-    """Return whether a name was made by ``_aside``, for the target of some name or for any."""
+    """Return whether ``_aside`` made a name, for the given target or for any."""
     wanted = ".+" if target is None else re.escape(target)
     return re.fullmatch(rf"\.{wanted}\.[0-9a-f]{{16}}{re.escape(suffix)}", name) is not None
 
 
 def reason(error: Exception) -> str:
-    """Return why something failed, without the number of the error that texts of the system begin with."""
+    """Return the text of an error, without the number that system errors begin with."""
     number = getattr(error, "errno", None)
     return os.strerror(number) if isinstance(number, int) else str(error)
 
 
 @before_end
 def remove_unfinished() -> None:
-    """Remove the temporary files that this process is writing, before it ends."""
+    """Remove the temporary files that this process is writing, before it exits."""
     for aside in list(_unfinished):
         _remove(aside)
 
 
 @contextlib.contextmanager
 def write_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield an empty folder beside the target to write to; it takes the target's name when all went well.
+    """Yield an empty folder beside the target to write to; on success, it is renamed to the target.
 
-    It is to ``write_whole`` as a folder is to a file. A folder that has the name already exchanges it with
-    the new one at once, on Linux. Where the system cannot do that, it is first moved aside, so that for a
-    moment there is none of that name; ``existing_folder`` finds it even then.
+    This is ``write_whole`` for folders. On Linux, an existing folder is exchanged with the new one
+    atomically. Elsewhere it is first moved aside, so for a moment there is no folder of that name;
+    ``existing_folder`` finds it even then.
     """
     target = Path(path)
     check_parent(target)
     remove_stale(target.parent, target.name)
-    with _temporary(target) as aside:  # which has the name of the folder that is replaced in the end
+    with _temporary(target) as aside:  # in the end it has the name of the replaced folder
         try:
             with _locked(aside, folder=True):
                 yield aside
                 _replace_folder(aside, target)
         except OSError as error:
             raise SourceError(f"cannot write {target}: {reason(error)}") from error
-        except SourceError as error:  # of a file in the folder, which is to be known by its later name
+        except SourceError as error:  # an error of a file in the folder; report it under its final name
             if str(aside) in str(error):
                 raise SourceError(str(error).replace(str(aside), str(target))) from error
             raise
 
 
 def existing_folder(path: str | os.PathLike[str]) -> Path:
-    """Return where a folder is: under its name, or aside while another takes its place."""
+    """Return the location of a folder: under its name, or aside while it is being replaced."""
     target = Path(path)
     if not target.exists():
         with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
@@ -133,7 +133,7 @@ def existing_folder(path: str | os.PathLike[str]) -> Path:
 
 
 def _replace_folder(new: Path, target: Path) -> None:
-    """Let a folder take the place of another, or of none; the other is then under the first one's name."""
+    """Rename a folder, replacing the target if it exists; the old folder then has the first name."""
     if not target.is_dir():
         new.rename(target)
     elif not _exchange(new, target):
@@ -148,7 +148,7 @@ def _replace_folder(new: Path, target: Path) -> None:
 
 
 def _exchange(a: Path, b: Path) -> bool:
-    """Let two paths exchange what they name, at once; return False where the system cannot."""
+    """Exchange two paths atomically; return False if the system cannot."""
     import ctypes
 
     rename = getattr(ctypes.CDLL(None), "renameat2", None) if sys.platform == "linux" else None
@@ -169,7 +169,7 @@ def remove_folder(path: str | os.PathLike[str]) -> None:
 
 
 def _remove(path: Path) -> None:
-    """Remove a file or a folder, where it can be."""
+    """Remove a file or a folder, ignoring errors."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
@@ -178,25 +178,25 @@ def _remove(path: Path) -> None:
 
 
 def check_target(target: Path, *sources: Any) -> None:
-    """Raise where a file cannot be written, or is one of those that are read; known before the work.
+    """Raise if a file cannot be written, or is one of the sources; call this before the work starts.
 
-    Sources are paths, with ``-`` for standard input, and open files; all other ones are no file.
+    Sources may be paths, ``-`` for standard input, and open files; other objects are ignored.
     """
     check_parent(target)
     if target.is_dir():
         raise SourceError(f"cannot write {target}: it is a folder")
-    if target.exists() and not target.is_file():  # a file would take the place of a device or a pipe
+    if target.exists() and not target.is_file():  # a file would replace a device or a pipe
         raise SourceError(f"cannot write {target}: it is not a plain file")
     if any(_is_file(source, target) for source in sources):
-        raise ParameterError(f"{target} is the file that the trees are read from: write to another one")
+        raise ParameterError(f"{target} is the file that the trees are read from: write to another file")
 
 
 def check_parent(target: Path) -> None:
-    """Raise where a file or folder cannot be made, for want of the folder that it is to be in."""
+    """Raise if a file or folder cannot be created because its parent folder is missing or read-only."""
     if not target.parent.is_dir():
         raise SourceError(f"cannot write {target}: the folder {target.parent} does not exist")
     if not os.access(target.parent, os.W_OK | os.X_OK):
-        raise SourceError(f"cannot write {target}: files cannot be made in the folder {target.parent}")
+        raise SourceError(f"cannot write {target}: the folder {target.parent} is not writable")
 
 
 def _is_file(source: Any, path: Path) -> bool:
@@ -205,13 +205,13 @@ def _is_file(source: Any, path: Path) -> bool:
     try:
         found = os.stat(source) if isinstance(source, (str, os.PathLike)) else os.fstat(source.fileno())
         return os.path.samestat(found, os.stat(path))
-    except (OSError, ValueError, AttributeError):  # one is no file, or standard input is closed
+    except (OSError, ValueError, AttributeError):  # one is not a file, or standard input is closed
         return False
 
 
 @contextlib.contextmanager
 def _locked(path: Path, *, folder: bool = False) -> Iterator[None]:
-    """Make an empty private file, or a folder, and hold a lock on it where the system has such locks.
+    """Create an empty private file or folder, and lock it if the system supports locks.
 
     The lock marks the file itself as in use, for ``remove_stale``. ``locks`` cannot do that: its lock is a
     second file, which would outlive a killed process and would need a sweep of its own.
@@ -225,11 +225,11 @@ def _locked(path: Path, *, folder: bool = False) -> Iterator[None]:
             yield
             return
         try:
-            handle = os.open(path, os.O_RDONLY if folder else os.O_RDWR)  # NFS locks what can be written
-        except FileNotFoundError:  # another process swept it before it was locked
+            handle = os.open(path, os.O_RDONLY if folder else os.O_RDWR)  # NFS locks only writable files
+        except FileNotFoundError:  # another process removed it before it was locked
             continue
         try:
-            with contextlib.suppress(OSError):  # a file system without locks: nothing is swept there either
+            with contextlib.suppress(OSError):  # a file system without locks: nothing is removed there either
                 fcntl.flock(handle, fcntl.LOCK_EX)
             if path.exists():
                 yield
@@ -239,10 +239,10 @@ def _locked(path: Path, *, folder: bool = False) -> Iterator[None]:
 
 
 def remove_stale(folder: Path, name: str | None = None) -> None:
-    """Remove what killed processes left in a folder: temporary files and folders that nobody locks.
+    """Remove the remains of killed processes from a folder: temporary files and folders without a lock.
 
-    With a name, those of this target alone; a folder of that name that was moved aside goes, too, unless it
-    is the only one there is.
+    With ``name``, only those of this target. A folder of that name that was moved aside is removed, too,
+    unless it is the only one left.
     """
     if fcntl is None:
         return
@@ -254,7 +254,7 @@ def remove_stale(folder: Path, name: str | None = None) -> None:
             if not stale or entry.is_symlink():
                 continue
             with contextlib.suppress(OSError):
-                handle = os.open(entry.path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe would be waited for
+                handle = os.open(entry.path, os.O_RDONLY | os.O_NONBLOCK)  # opening a pipe would wait
                 try:
                     fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     _remove(Path(entry.path))
@@ -273,12 +273,12 @@ def path_list(paths: Any) -> list[str | os.PathLike[str]]:
     some = [paths] if isinstance(paths, (str, os.PathLike)) else paths
     given = list(some) if isinstance(some, Iterable) else [some]
     if wrong := [path for path in given if not isinstance(path, (str, os.PathLike)) or "\0" in str(path)]:
-        raise ParameterError(f"paths must be a path, or an iterable of paths, and {wrong[0]!r} is none")
+        raise ParameterError(f"paths must be a path or an iterable of paths, but {wrong[0]!r} is not a path")
     return given
 
 
 def content_suffix(path: str | os.PathLike[str]) -> str:
-    """Return the suffix that names the format: ``.tsv`` for ``a.tsv.gz``, lower-cased."""
+    """Return the suffix that names the format, in lower case: ``.tsv`` for ``a.tsv.gz``."""
     path = Path(path)
     if path.suffix.lower() in COMPRESSED:
         path = path.with_suffix("")
@@ -286,7 +286,7 @@ def content_suffix(path: str | os.PathLike[str]) -> str:
 
 
 def open_raw(path: str | os.PathLike[str]) -> IO[bytes]:
-    """Open a file of trees or words for reading bytes; it may be a pipe or a device."""
+    """Open a file of trees or words for reading bytes; pipes and devices are allowed."""
     try:
         return Path(path).open("rb")
     except OSError as error:
@@ -296,12 +296,12 @@ def open_raw(path: str | os.PathLike[str]) -> IO[bytes]:
 def open_plain(path: str | os.PathLike[str]) -> io.BufferedReader:
     """Open a stored file for reading bytes; raise unless it is a plain file, or a link to one.
 
-    Opening a pipe would wait for its writer, and reading a device may never end. The file is looked at after
-    it is opened, so no other file can take its place in between.
+    Opening a pipe would wait for its writer, and reading a device may never end. The file is checked after it
+    is opened, so no other file can take its place in between.
     """
     flags = os.O_RDONLY
     for name in ("O_NONBLOCK", "O_NOCTTY", "O_BINARY"):
-        flags |= getattr(os, name, 0)  # some systems lack some
+        flags |= getattr(os, name, 0)  # flags that some systems lack
     try:
         handle = os.open(path, flags)
     except OSError as error:
@@ -315,18 +315,18 @@ def open_plain(path: str | os.PathLike[str]) -> io.BufferedReader:
 
 
 def read_plain(path: str | os.PathLike[str], most: int = -1) -> bytes:
-    """Return what a stored file holds, or its first bytes; raise unless it is a plain file."""
+    """Return the content of a stored file, or its first bytes; raise unless it is a plain file."""
     with open_plain(path) as file, _clear_errors(os.fspath(path)):
         return file.read(most)
 
 
 def check_plain(path: str | os.PathLike[str]) -> None:
-    """Raise unless a stored file can be opened and is a plain one, for libraries that open it by its name."""
+    """Raise unless a stored file is plain and can be opened, for libraries that take its name."""
     open_plain(path).close()
 
 
 def standard_input() -> IO[bytes]:
-    """Return standard input for bytes; raise where it is closed."""
+    """Return standard input for reading bytes; raise if it is closed."""
     if sys.stdin is None or sys.stdin.closed:
         raise SourceError("cannot read standard input: it is closed")
     return sys.stdin.buffer
@@ -334,7 +334,7 @@ def standard_input() -> IO[bytes]:
 
 @contextlib.contextmanager
 def _clear_errors(name: str) -> Iterator[None]:
-    """Turn what a damaged or unreadable file raises into one clear error."""
+    """Turn the errors of a damaged or unreadable file into one clear error."""
     try:
         yield
     except Exception as error:
@@ -352,15 +352,15 @@ def read_chunk(stream: IO[Any], size: int, name: str) -> bytes:
 
 
 def read_lines(stream: IO[Any], name: str) -> Iterator[bytes]:
-    """Yield the lines of a binary or text stream without their line ends; raise where one is too long."""
+    """Yield the lines of a binary or text stream without line ends; raise if one is too long."""
     with _clear_errors(name):
         number = 0
         while line := stream.readline(MAX_LINE + 1):
             number += 1
             if len(line) > MAX_LINE:
                 raise SourceError(
-                    f"{name}:{number}: this line is longer than {MAX_LINE >> 20} MiB: a table has a line "
-                    "break after each row; larger trees are read from brackets or Parquet"
+                    f"{name}:{number}: this line is longer than {MAX_LINE >> 20} MiB: a table needs a line "
+                    "break after each row; use brackets or Parquet for larger trees"
                 )
             raw = line.encode(errors="surrogateescape") if isinstance(line, str) else line
             yield raw.rstrip(b"\r\n")

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from treedot._runtime.array_types import Array
 from treedot.errors import SourceError
 
-CHUNK = 1 << 22  # elements that are copied at a time
+CHUNK = 1 << 22  # elements copied at a time
 
 
 class GrowingArray:
@@ -26,9 +26,9 @@ class GrowingArray:
     dtype : dtype
         The type of the elements.
     target : Path, optional
-        The file that the elements will go to; errors name it. The temporary file lies beside it, by default
-        among the system's. It has no name (where the system allows), so nothing is left behind even by a
-        process that is killed. Use it in a ``with`` statement.
+        The file that the elements will be written to; errors name it. The temporary file is in the same
+        folder, by default in the system's temporary folder. If possible it has no name, so even a killed
+        process leaves nothing behind. Use it in a ``with`` statement.
     """
 
     def __init__(self, dtype: npt.DTypeLike, target: Path | None = None) -> None:
@@ -40,7 +40,7 @@ class GrowingArray:
         self._size = 0
 
     def append(self, values: npt.ArrayLike) -> None:
-        """Add elements at the end."""
+        """Append elements."""
         array = np.ascontiguousarray(values, self.dtype)
         with self._clear_errors():
             self._file.write(array.data)
@@ -49,7 +49,7 @@ class GrowingArray:
     def read(self, start: int, stop: int) -> Array:
         """Return the elements from ``start`` up to ``stop``."""
         found = np.empty(stop - start, self.dtype)
-        with self._clear_errors():  # what was appended last is written to the disk here
+        with self._clear_errors():  # flushes the last elements to disk
             self._file.seek(start * self.dtype.itemsize)
             if self._file.readinto(found.view(np.uint8)) != found.nbytes:  # type: ignore[attr-defined]
                 raise SourceError(f"cannot write {self._goal}: a temporary file ends before element {stop}")
@@ -65,7 +65,7 @@ class GrowingArray:
         return (self._size,)
 
     def chunks(self) -> Iterator[Array]:
-        """Yield all elements, some at a time."""
+        """Yield all elements in chunks."""
         for start in range(0, self._size, CHUNK):
             yield self.read(start, min(start + CHUNK, self._size))
 
@@ -80,12 +80,12 @@ class GrowingArray:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with contextlib.suppress(OSError):  # what was not written yet, on a full disk, is not needed any more
+        with contextlib.suppress(OSError):  # unwritten elements, as on a full disk, are not needed any more
             self._file.close()
 
 
 def chunks(array: Array | GrowingArray) -> Iterator[Array]:
-    """Yield the elements of an array in C order, some at a time."""
+    """Yield the elements of an array in C order, in chunks."""
     if isinstance(array, GrowingArray):
         yield from array.chunks()
         return

@@ -1,9 +1,9 @@
-"""Write and map files of named arrays with a short description, in the layout of safetensors.
+"""Write and map files of named arrays with a short description, in the safetensors format.
 
-A file holds the length of its header in eight bytes, a JSON header with the type, shape and place of every
-array, and the arrays, little-endian. The description stands among the header's metadata as JSON text under
-``treedot``. Any safetensors library can read such a file; here it is mapped into memory, not loaded: data
-starts at a multiple of 64 bytes and wider types come first, so that every array is aligned where it lies.
+A file consists of the length of its header in eight bytes, a JSON header with the type, shape and position of
+every array, and the arrays, little-endian. The description is JSON text in the header's metadata, under
+``treedot``. Any safetensors library can read such a file. Here it is mapped into memory, not loaded: data
+start at a multiple of 64 bytes and wider types come first, so every array is aligned.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ DTYPES = {
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
 ALIGNMENT = 64
-MAX_HEADER = 100_000_000  # as safetensors itself has it
-DESCRIPTION, DIGEST = "treedot", "treedot.digest"  # keys among the header's metadata
+MAX_HEADER = 100_000_000  # the limit of safetensors itself
+DESCRIPTION, DIGEST = "treedot", "treedot.digest"  # keys in the header's metadata
 
 
 def write_arrays(
@@ -45,9 +45,9 @@ def write_arrays(
     *,
     sealed: bool = False,
 ) -> None:
-    """Write a description that JSON can carry, and arrays; the file appears whole or not at all.
+    """Write arrays and a description, a JSON value; the file appears atomically.
 
-    With ``sealed``, the header holds a digest of the file, which ``read_sealed`` checks.
+    With ``sealed``, the header contains a digest of the file, which ``read_sealed`` checks.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def dump_arrays(
     *,
     sealed: bool = False,
 ) -> None:
-    """Write such a file where it does not matter whether it is whole, as in a folder that is not there yet.
+    """Write such a file without atomicity, for example into a folder that is itself written atomically.
 
     Errors name ``path``, by default the file itself.
     """
@@ -99,28 +99,28 @@ def dump_arrays(
 
 
 def read_sealed(path: str | os.PathLike[str], description: Mapping[str, Any]) -> dict[str, Array]:
-    """Return the arrays of a file that was sealed with this description; raise where a byte has changed."""
+    """Return the arrays of a file sealed with this description; raise if a byte has changed."""
     with open_plain(path) as file:
         metadata, arrays = _mapped(file, path)
     digest = metadata.get(DIGEST) if isinstance(metadata, dict) else None
     if not isinstance(digest, str) or not is_whole(Path(path), digest.encode(errors="replace")):
         raise SourceError(f"{path} is damaged: its content does not match its digest")
     if _description(metadata, path) != description:
-        raise SourceError(f"{path} is not the file that belongs here")
+        raise SourceError(f"{path} is not the expected file: its description differs")
     return arrays
 
 
 def read_arrays(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Return the description and the arrays of a file, mapped into memory and not to be written to.
+    """Return the description and the arrays of a file, mapped into memory read-only.
 
-    Everything that the header says is checked against the file's size before it is believed.
+    The header is checked against the file's size before it is used.
     """
     with open_plain(path) as file:
         return mapped_arrays(file, path)
 
 
 def mapped_arrays(file: IO[bytes], path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Return what ``read_arrays`` returns, of an open file, which may be closed then."""
+    """Return the result of ``read_arrays`` for an open file, which may be closed afterwards."""
     metadata, arrays = _mapped(file, path)
     return _description(metadata, path), arrays
 
@@ -130,18 +130,18 @@ def _mapped(file: IO[bytes], path: str | os.PathLike[str]) -> tuple[Any, dict[st
     size = os.fstat(file.fileno()).st_size
     length = int.from_bytes(file.read(8), "little")
     if size < 8 or not 2 <= length <= min(size - 8, MAX_HEADER):
-        raise SourceError(f"{path} is not a file of treedot's, or cut short: its header does not fit")
+        raise SourceError(f"{path} is not a treedot file, or is truncated: its header does not fit")
     header = _parsed(file.read(length), path)
     metadata = header.pop("__metadata__", {})
     places = {name: _place(name, entry, path) for name, entry in header.items()}
     end = 0
     for _, _, start, stop in sorted(places.values(), key=lambda place: place[2:]):
         if start != end:
-            raise SourceError(f"{path} is damaged: its arrays overlap, or leave gaps")
+            raise SourceError(f"{path} is damaged: its arrays overlap or leave gaps")
         end = stop
     if 8 + length + end != size:
         raise SourceError(
-            f"{path} is damaged or cut short: it holds {size - 8 - length} bytes of data, not {end}"
+            f"{path} is damaged or truncated: it contains {size - 8 - length} bytes of data, not {end}"
         )
     raw = np.memmap(file, np.uint8, "r")
     if raw.size != size:
@@ -152,13 +152,13 @@ def _mapped(file: IO[bytes], path: str | os.PathLike[str]) -> tuple[Any, dict[st
             name: data[start:stop].view(dtype).reshape(shape)
             for name, (dtype, shape, start, stop) in places.items()
         }
-    except ValueError as error:  # more dimensions, or larger ones, than NumPy has
+    except ValueError as error:  # more or larger dimensions than NumPy supports
         raise SourceError(f"{path} is damaged: {error}") from None
     return metadata, arrays
 
 
 def begins_as_arrays(head: bytes) -> bool:
-    """Tell whether a file with these first bytes is one of arrays; text in brackets may look alike."""
+    """Return whether a file with these first bytes contains arrays; text in brackets may look alike."""
     length = int.from_bytes(head[:8], "little")
     return head[8:9] == b"{" and 2 <= length <= MAX_HEADER and not head.lstrip().startswith(b"(")
 
@@ -167,9 +167,9 @@ def _parsed(text: bytes, path: str | os.PathLike[str]) -> dict[str, Any]:
     try:
         found = json.loads(text.decode(), object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:
-        raise SourceError(f"{path} is not a file of treedot's, or its header is damaged: {error}") from None
+        raise SourceError(f"{path} is not a treedot file, or its header is damaged: {error}") from None
     if not isinstance(found, dict):
-        raise SourceError(f"{path} is not a file of treedot's: its header is not a JSON object")
+        raise SourceError(f"{path} is not a treedot file: its header is not a JSON object")
     return found
 
 
@@ -183,7 +183,7 @@ def _unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _place(name: str, entry: Any, path: str | os.PathLike[str]) -> tuple[np.dtype[Any], list[int], int, int]:
-    """Return dtype, shape, first and last byte of an array whose entry in the header makes sense."""
+    """Return the dtype, shape, first and last byte of an array; raise unless its header entry is valid."""
     if isinstance(entry, dict) and entry.keys() == {"dtype", "shape", "data_offsets"}:
         dtype = DTYPES.get(entry["dtype"]) if isinstance(entry["dtype"], str) else None
         shape, offsets = entry["shape"], entry["data_offsets"]
@@ -191,7 +191,7 @@ def _place(name: str, entry: Any, path: str | os.PathLike[str]) -> tuple[np.dtyp
             start, stop = offsets
             if stop - start == math.prod(shape) * dtype.itemsize:
                 return dtype, shape, start, stop
-    raise SourceError(f"{path} is damaged: its header does not make sense of the array {name!r}")
+    raise SourceError(f"{path} is damaged: the header entry of the array {name!r} is invalid")
 
 
 def _sizes(values: Any) -> bool:

@@ -1,7 +1,7 @@
-"""Notice damage to a file by a digest that the file holds of its own bytes.
+"""Detect damage to a file by a digest of its bytes that the file contains.
 
-The digest is 32 hexadecimal digits somewhere in the file. It is computed with ``BLANK`` in its place, while
-the file is written, so that nothing is read twice.
+The digest is 32 hexadecimal digits somewhere in the file. It is computed while the file is written, with
+``BLANK`` in its place, so nothing is read twice.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import Any
 from treedot._storage.files import open_plain
 
 DIGEST_BYTES = 16
-BLANK = b"-" * (2 * DIGEST_BYTES)  # in the place of the digest
+BLANK = b"-" * (2 * DIGEST_BYTES)  # placeholder of the digest
 
 
 def new_hash(data: Any = b"") -> Any:
-    """Return the hash that all digests are made by: fast without special instructions of the processor."""
+    """Return the hash object of all digests, fast without special processor instructions."""
     return hashlib.blake2b(data, digest_size=DIGEST_BYTES)
 
 
 class SealedFile(io.BufferedWriter):
-    """A new file, hashed while it is written from its first byte to its last.
+    """A new file, hashed while it is written from start to end.
 
     Examples
     --------
@@ -60,7 +60,7 @@ class SealedFile(io.BufferedWriter):
 
 
 def is_whole(path: Path, digest: bytes) -> bool:
-    """Return whether a file has the digest that it holds."""
+    """Return whether a file matches the digest that it contains."""
     with open_plain(path) as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as raw:
         place = raw.rfind(digest) if len(digest) == len(BLANK) else -1
         if place < 0:

@@ -1,8 +1,8 @@
-"""Many files, many processes, many machines: trees to folders of parts, with any engine.
+"""Process the trees of many files, on many processes or machines, with any engine.
 
-The files are cut into *shards*, ranges that are read by themselves; each becomes one *part*, a file of Arrow.
-A part depends on its shard and on what is in the folder alone, so that shards need no coordination, parts are
-the same to the byte whichever engine makes them, and a run that was ended goes on where it was. The same
+The input files are cut into *shards*, ranges that can be read independently. Each shard becomes one *part*,
+an Arrow file. A part depends only on its shard and on the files in the output folder. So shards need no
+coordination, every engine writes the same bytes, and an interrupted run resumes where it stopped. The same
 holds for ``fit``, in which processes train one model together.
 """
 

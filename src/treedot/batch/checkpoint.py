@@ -1,9 +1,9 @@
-"""Folders of trainings that may be killed: what was asked for, who may work in one, and how it ends.
+"""The folder of an interruptible training: its request, its lock, and the writing of the model.
 
-``request.json`` holds all that a training depends on, and is never changed. ``written.json`` holds the facts
-of the model, from before it is written until the folder is removed. Every file is checked when it is read: it
-holds a digest of its content, its name and the request, so that damaged files, and those of another training,
-are refused.
+``request.json`` holds everything that a training depends on, and never changes. ``written.json`` holds the
+facts of the model; it exists from just before the model is written until the folder is removed. Every file
+contains a digest of its content, its name and the request. It is checked when the file is read, so damaged
+files and files of another training are rejected.
 """
 
 from __future__ import annotations
@@ -26,36 +26,37 @@ REQUEST, WRITTEN = "request.json", "written.json"
 
 @contextlib.contextmanager
 def sole_training(folder: Path, fill: Callable[[Path], object]) -> Iterator[None]:
-    """Hold the folder of a training; raise where another process trains in it.
+    """Hold the folder of a training; raise if another process trains in it.
 
     Parameters
     ----------
     folder : Path
-        The folder, made now if there is none.
+        The folder; created if it does not exist.
     fill : callable
-        Takes a new folder, and writes into it all that a training begins with.
+        Writes the initial files of a training into a new folder, its argument.
     """
-    running = f"another training is running in {folder}: wait for it, or give another folder"
+    running = f"another training is running in {folder}: wait for it, or choose another folder"
     with lock(folder, "refuse", busy=running):
         if not folder.exists():
             with write_folder(folder) as aside:
                 fill(aside)
         elif not (folder / REQUEST).is_file():
-            raise SourceError(f"{folder} exists and holds no training: give a folder that does not exist")
+            raise SourceError(f"{folder} exists but holds no training: choose a new folder")
         yield
 
 
 def check_apart(model: Path, folder: Path) -> None:
-    """Raise where the folder of a model and that of its training are in each other."""
+    """Raise if the folder of a model contains that of its training, or the other way round."""
     inner, outer = folder.resolve(), model.resolve()
     if inner.is_relative_to(outer) or outer.is_relative_to(inner):
-        raise ParameterError(f"neither of the model {model} and the checkpoint {folder} may be in the other")
+        raise ParameterError(f"the model {model} and the checkpoint {folder} must not be inside each other")
 
 
 def save_model(model: LinearModel, target: Path, folder: Path, overwrite: bool) -> None:
     """Write the model of a training, and remove its folder, which this process holds.
 
-    A run that is killed in between leaves both, and a note in the folder, by which ``is_written`` knows it.
+    If the process is killed in between, both remain, with a note in the folder. ``is_written`` reads this
+    note.
     """
     again = is_written(folder, target)
     write_json(folder / WRITTEN, {"facts": model.facts}, training_identity(folder))
@@ -64,7 +65,7 @@ def save_model(model: LinearModel, target: Path, folder: Path, overwrite: bool) 
 
 
 def is_written(folder: Path, target: Path) -> bool:
-    """Return whether a model is that of a training whose folder was left: to write it again is no harm."""
+    """Return whether a model was written by the training of a folder; if so, it is safe to overwrite."""
     if not (folder / WRITTEN).is_file():
         return False
     try:
@@ -75,13 +76,14 @@ def is_written(folder: Path, target: Path) -> bool:
 
 
 def check_request(folder: Path, request: dict[str, Any]) -> None:
-    """Raise where the training of a folder was begun otherwise."""
+    """Raise if the training in a folder has another request."""
     kept = read_json(folder / REQUEST)
     changed = [name for name in {**kept, **request} if kept.get(name) != request.get(name)]
     if changed:
         raise ParameterError(
-            f"{folder} holds a training that was begun otherwise; these changed since: "
-            f"{', '.join(changed[:5])}. Go on with what it was begun with, or delete the folder to begin anew"
+            f"{folder} holds a training with other inputs or settings; changed since it began: "
+            f"{', '.join(changed[:5])}. Use the original ones to resume it, or delete the "
+            "folder to start again"
         )
 
 
@@ -91,14 +93,14 @@ def training_identity(folder: Path) -> str:
 
 
 def write_json(path: Path, content: dict[str, Any], of: str = "") -> None:
-    """Write a file of a training, with a checksum of its content, its name and the training's identity."""
+    """Write a file of a training with a digest of its content, its name and the training's identity."""
     whole = {**content, "checksum": _checksum(path, content, of)}
     with write_whole(path) as aside:
         aside.write_text(json.dumps(whole, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
 def read_json(path: Path, of: str = "") -> dict[str, Any]:
-    """Return the content of a file of a training; raise where it is not what was written."""
+    """Return the content of a file of a training; raise if it is damaged or of another training."""
     with refused(path.parent):
         text = read_plain(path)
     try:
@@ -120,20 +122,20 @@ def _checksum(path: Path, content: dict[str, Any], of: str) -> str:
 
 
 def damaged(path: str | Path, folder: Path, why: str = "") -> SourceError:
-    """Return the error for a file of a training that does not hold what was written."""
-    return SourceError(f"{path} is damaged{why}: delete {folder} to begin anew")
+    """Return the error for a damaged file of a training."""
+    return SourceError(f"{path} is damaged{why}: delete {folder} to start again")
 
 
 def outdated(folder: Path) -> SourceError:
     """Return the error for the folder of a training that this version cannot resume."""
-    return SourceError(f"{folder} was begun by an older version of treedot: delete it to begin anew")
+    return SourceError(f"{folder} was written by an older version of treedot: delete it to start again")
 
 
 @contextlib.contextmanager
 def refused(folder: Path) -> Iterator[None]:
-    """Add what to do to the errors of damaged files in the folder of a training.
+    """Append a remedy to errors about damaged files in the folder of a training.
 
-    A file that the system refuses to open, for want of rights or of free handles, may be intact.
+    A file that the system refuses to open, for lack of permission or of file handles, may be intact.
     """
     try:
         yield
@@ -141,4 +143,4 @@ def refused(folder: Path) -> Iterator[None]:
         cause = error.__cause__
         if isinstance(cause, OSError) and not isinstance(cause, FileNotFoundError):
             raise
-        raise SourceError(f"{error}; delete {folder} to begin anew") from None
+        raise SourceError(f"{error}; delete {folder} to start again") from None

@@ -1,4 +1,4 @@
-"""The engines of clusters, Dask and Ray, which may lose their workers or their schedulers."""
+"""The engines for the clusters Dask and Ray, which may lose their workers or their schedulers."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from treedot.errors import IncompleteError
 
 Task = tuple[Any, ...]
 
-IN_FLIGHT = 1024  # tasks that Ray has at a time
-ANSWER_SECONDS = 5.0  # for an answer of a scheduler
+IN_FLIGHT = 1024  # most tasks submitted to Ray at a time
+ANSWER_SECONDS = 5.0  # timeout for an answer of the scheduler
 
 
 def by_dask(client: Any, function: Callable[..., Any], tasks: Iterable[Task]) -> Iterator[tuple[Task, Any]]:
-    """Let the workers of a Dask cluster call a function.
+    """Call a function on the workers of a Dask cluster.
 
-    Where the scheduler goes away, its tasks are cancelled. They are submitted once more if it comes back.
+    If the scheduler disappears, its tasks are cancelled. They are submitted once more when it returns.
     """
     address = getattr(getattr(client, "scheduler", None), "address", "")
     alive = Liveness(f"the Dask scheduler {address}", partial(_dask_workers, client))
@@ -38,7 +38,8 @@ def by_dask(client: Any, function: Callable[..., Any], tasks: Iterable[Task]) ->
         try:
             future = client.submit(function, *task, pure=False)
         except Exception as error:
-            raise IncompleteError(f"the Dask client takes no tasks: {error}; give another client") from error
+            message = f"the Dask client does not accept tasks: {error}; pass another client"
+            raise IncompleteError(message) from error
         running[future.key] = future, task
         future.add_done_callback(finished.put)
 
@@ -61,7 +62,7 @@ def by_dask(client: Any, function: Callable[..., Any], tasks: Iterable[Task]) ->
             else:
                 alive.note()
                 yield task, result
-    except IncompleteError:  # nobody is there who could cancel the others
+    except IncompleteError:  # nothing is left that could cancel the other tasks
         running.clear()
         raise
     finally:
@@ -81,9 +82,9 @@ def _answer_seconds() -> float:
 
 
 def _dask_result(future: Any) -> Any:
-    """Return what a task gave, or the error by which it was lost."""
+    """Return the result of a task, or the error that lost it."""
     if future.status == "cancelled":
-        return CancelledError("the scheduler has lost it")
+        return CancelledError("the scheduler lost the task")
     try:
         return future.result(timeout=liveness.SCHEDULER_SECONDS)
     except (CancelledError, asyncio.CancelledError) as error:
@@ -93,9 +94,9 @@ def _dask_result(future: Any) -> Any:
 
 
 def by_ray(ray: Any, function: Callable[..., Any], tasks: Iterable[Task]) -> Iterator[tuple[Task, Any]]:
-    """Let the workers of a Ray cluster call a function.
+    """Call a function on the workers of a Ray cluster.
 
-    Ray ends the process 60 seconds after the head of the cluster has gone; the error comes before that.
+    Ray ends this process 60 seconds after the cluster's head disappears; the error is raised before that.
     """
     remote, left = ray.remote(num_cpus=1, max_retries=0)(function), iter(tasks)
     alive = Liveness("the head of the Ray cluster", partial(_ray_workers, ray, _ray_head(ray)))
@@ -121,17 +122,15 @@ def by_ray(ray: Any, function: Callable[..., Any], tasks: Iterable[Task]) -> Ite
 
 
 def _ray_lost(what: str) -> IncompleteError:
-    return IncompleteError(
-        f"{what}. Everything that is finished is kept: start Ray, and run the same again to make the rest"
-    )
+    return IncompleteError(f"{what}. Finished parts are kept: start Ray, and repeat the call to resume")
 
 
 def _ray_head(ray: Any) -> tuple[str, int] | None:
-    """Return where the head of the cluster listens; None where it cannot be reached from here directly."""
+    """Return the address of the cluster's head; None if this process cannot connect to it directly."""
     try:
         host, _, port = ray.get_runtime_context().gcs_address.rpartition(":")
         _connect((host, int(port)))
-    except Exception:  # through Ray's client, say, which notices itself that the cluster is lost
+    except Exception:  # for example with Ray's client, which detects a lost cluster itself
         return None
     return host, int(port)
 
@@ -141,7 +140,7 @@ def _connect(address: tuple[str, int]) -> None:
 
 
 def _ray_workers(ray: Any, head: tuple[str, int] | None) -> int:
-    """Return the number of CPUs; the head is first asked for a connection, since Ray would wait for it."""
+    """Return the number of CPUs; connect to the head first, since Ray would wait for it without limit."""
     if head is not None:
         _connect(head)
     return int(ray.cluster_resources().get("CPU", 0))

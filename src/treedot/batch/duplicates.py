@@ -1,20 +1,21 @@
-"""Near-duplicates among the trees of many files: the groups that ``find_duplicates`` finds in memory.
+"""Near-duplicates among the trees of many files: the same groups as ``find_duplicates`` in memory.
 
-Two trees that are similar share one of their rarest productions. What is rare is known when all trees have
-been read, so this takes two rounds of tasks, and one process has something to do between and after them:
+Two similar trees share one of their rarest productions. Which productions are rare is known only after all
+trees have been read. So the work takes two rounds of tasks, and a single process works between and after
+them:
 
-1. Each shard becomes a part that lists the productions of its trees, by keys of their labels' texts.
-2. From these lists one process makes an index, files that are mapped into memory (``pair_index``).
+1. Each shard becomes a part that lists the productions of its trees, as keys hashed from the labels.
+2. One process builds an index of these lists, in files that are mapped into memory (``pair_index``).
 3. Each range of trees of the index is looked up in it: the compiled search of ``clones.similarity``, in
    the same order and with the same limits as in memory, finds the smaller trees that are similar
    (``pair_search``).
-4. One process makes groups of the pairs, as in memory, of the trees that are in any pair alone.
+4. One process forms groups from the pairs, as in memory, with only the trees that are in a pair.
 
-Productions and trees are equal if their keys are: of 2^62 and 2^128 values. But for that, pairs,
-similarities and groups are the same to the last bit. A task needs memory for its shard, or for its range and
-four bytes for each tree that is smaller; the index is in the file cache. The one process needs up to half a
-gigabyte to count productions, some 100 bytes for each tree, and what grouping needs in memory for those trees
-that have near-duplicates.
+Keys stand for productions (2^62 values) and trees (2^128 values). Apart from collisions of keys, pairs,
+similarities and groups are the same to the last bit. A task needs memory for its shard; or for its range,
+plus four bytes for each smaller tree. The index is in the system's file cache. The single process needs up to
+half a gigabyte to count productions, about 100 bytes per tree, and the memory that grouping needs for the
+trees with near-duplicates.
 """
 
 from __future__ import annotations
@@ -45,10 +46,10 @@ from treedot.clones.similarity import Multisets, SimilarPairs
 from treedot.parameters import checked_path
 from treedot.readers.ranges import Reading
 
-GROUPED_BY = (*PLACE, "blurred")  # columns that groups depend on
+GROUPED_BY = (*PLACE, "blurred")  # columns that determine groups
 AS_IT_COMES = Reading()
 FILTER_BITS = 24
-CHUNK = 1 << 22  # elements that are read at a time
+CHUNK = 1 << 22  # elements read at a time
 
 
 def find_duplicates(
@@ -65,46 +66,46 @@ def find_duplicates(
     on_done: OnDone | None = None,
     on_limit: OnLimit | None = None,
 ) -> Any:
-    """Find the groups of near-duplicates among the trees of many files: those of ``find_duplicates``.
+    """Find the groups of near-duplicates among the trees of many files.
 
-    The groups, their order and all figures are those that ``treedot.find_duplicates`` gives for all trees at
-    once, limits included. The work grows with the trees and with the pairs that share something rare, not
-    with the square of the trees.
+    The groups, their order and all figures are those of ``treedot.find_duplicates`` on all trees at once,
+    including its limits. The work grows with the number of trees and of pairs that share something rare, not
+    with the square of the number of trees.
 
     Parameters
     ----------
     paths : path, or iterable of paths
-        Files of trees, patterns and folders. Source code is taken with its names and literals.
+        Files of trees, patterns and folders. Source code keeps its names and literals.
     out : path
         The folder to write to.
     client : object, default=None
-        Who does the work, as in ``encode``.
+        What runs the tasks, as in ``encode``.
     threshold : float, default=0.7
         The lowest similarity, as in ``treedot.find_duplicates``.
     min_nodes : int, default=40
-        Smaller trees are left out.
+        Smaller trees are ignored.
     workers : int, default=None
         Local processes, each with one thread; by default one for every core.
     share : tuple of (int, int), default=(1, 1)
-        ``(3, 64)`` does the third of 64 shares. There are two rounds of work: where all shares have done the
-        first one, calls for the same shares do the second.
+        ``(3, 64)`` does the third of 64 shares. There are two rounds of work: once all shares have done the
+        first, repeat the calls for the same shares to do the second.
     reading : Reading, default=Reading()
         How the trees are read.
     shard_size : int, default=None
-        Bytes of a file that one part is made of, about; by default 16 MiB.
+        The approximate number of bytes of a file per part; by default 16 MiB.
     on_done : callable, default=None
-        Called with the ``Outcome`` of every shard, and how many there are to do.
+        Called with the ``Outcome`` of every shard, and the number of shards to do.
     on_limit : callable, default=None
-        Called with the number of trees that met a limit, as in ``treedot.find_duplicates``.
+        Called with the number of trees that reached a limit, as in ``treedot.find_duplicates``.
 
     Returns
     -------
     pyarrow.Table or None
-        A row for every member, group by group, those that matter most first: ``group``, from 0; its
-        ``similarity``, ``agreement``, ``bits`` and ``band``; ``row``, the number of the tree among all
-        inputs, from 0, by which members are ordered; its ``nodes``, the columns that came with it, and its
-        ``file``. The same is in ``duplicates.arrow`` in the folder. None where other shares are not done yet;
-        the last one to be done finds all.
+        A row for every member of every group, the most important groups first. The columns are the number of
+        the ``group``, from 0, and its ``similarity``, ``agreement``, ``bits`` and ``band``; then ``row``, the
+        number of the tree among all inputs, from 0, which also orders the members; its ``nodes``, the columns
+        of its input, and its ``file``. The folder holds the same table as ``duplicates.arrow``. None if other
+        shares are not done yet; the last share returns the groups of all.
 
     Examples
     --------
@@ -131,7 +132,7 @@ def find_duplicates(
     with lock(folder / PAIRS):
         if not is_planned(folder / PAIRS, plan):
             parts = [folder / shard.part for shard in plan.shards]
-            check_parts(parts, plan.sealed)  # before the long work: the result is a table of all of them
+            check_parts(parts, plan.sealed)  # before the long work: the result is one table of all parts
             plan_pair_search(parts, folder / PAIRS, plan)
     pair_plan = Plan.load(folder / PAIRS)
     run(folder / PAIRS, pair_plan, by, on_done)
@@ -141,7 +142,7 @@ def find_duplicates(
 
 
 def _merge(folder: Path, plan: Plan, pair_plan: Plan, on_limit: OnLimit | None) -> Any:
-    """Write the groups to a file in their folder; return them, a table of Arrow."""
+    """Write the groups to a file in the folder; return them as an Arrow table."""
     index = PairIndex.load(folder / PAIRS, pair_plan.work["files"])
     pairs = _Pairs.read(folder / PAIRS / shard.part for shard in pair_plan.shards)
     if pairs.n_limited and on_limit is not None:
@@ -163,7 +164,7 @@ def _merge(folder: Path, plan: Plan, pair_plan: Plan, on_limit: OnLimit | None) 
 
 
 class _Pairs(NamedTuple):
-    """Similar pairs of trees, by their places in the index, and how many trees met a limit."""
+    """Similar pairs of trees, by their places in the index, and the number of trees that reached a limit."""
 
     tree: IntArray
     partner: IntArray
@@ -182,17 +183,17 @@ class _Pairs(NamedTuple):
         return cls(tree[keep], partner[keep], similarity[keep], int(np.count_nonzero(~keep)))
 
     def among(self, kinds: IntArray) -> SimilarPairs:
-        """Return the pairs by the numbers of kinds of trees, which are given by their places, ascending."""
+        """Return the pairs by the numbers of distinct trees; ``kinds`` holds the trees' places, ascending."""
         a, b = (np.searchsorted(kinds, x) for x in (self.partner, self.tree))
         order = np.lexsort((b, a))
         return SimilarPairs(a[order], b[order], self.similarity[order], self.n_limited)
 
 
 def _involved(index: PairIndex, pairs: _Pairs) -> tuple[IntArray, IntArray, list[list[int]]]:
-    """Return the trees that are in pairs or have copies: of different ones the places; rows; copies.
+    """Return the distinct trees that are in pairs or have copies (as places), their rows, and the copies.
 
-    Different trees are in the order of the index, by size and content, as in memory. Rows are ascending, and
-    copies are numbers of rows.
+    Distinct trees are in the order of the index, by size and content, as in memory. Rows are ascending, and
+    copies are given as positions in these rows.
     """
     first, other = index.copies.T
     place = np.empty(int(index.tree_row.max(initial=-1)) + 1, np.int64)
@@ -207,7 +208,7 @@ def _involved(index: PairIndex, pairs: _Pairs) -> tuple[IntArray, IntArray, list
 
 
 def _members(folder: Path, plan: Plan, rows: IntArray) -> tuple[Any, list[str]]:
-    """Return what parts say of some of their rows, ascending, counted over all of them; and their files."""
+    """Return the given rows of all parts (ascending, numbered across parts), and the file of each."""
     from treedot.trees.arrow import clear_errors, pa
 
     none = pa.array([], pa.int64())
@@ -224,8 +225,8 @@ def _members(folder: Path, plan: Plan, rows: IntArray) -> tuple[Any, list[str]]:
 
 
 def _information(index: PairIndex, multisets: Multisets) -> Information:
-    """Return what the productions of some trees tell, by their frequency in all."""
-    is_first = multisets.elements & 1 == 0  # occurrence of a production in its tree
+    """Return the information of the productions of some trees, from their frequency among all trees."""
+    is_first = multisets.elements & 1 == 0  # a production's first occurrence in its tree
     wanted, productions = np.unique(multisets.elements[is_first], return_inverse=True)
     bounds = np.concatenate([[0], np.cumsum(is_first)])[multisets.bounds]
     may_be_wanted, frequency = np.zeros(1 << FILTER_BITS, np.bool_), np.zeros(len(wanted), np.int64)
@@ -239,7 +240,7 @@ def _information(index: PairIndex, multisets: Multisets) -> Information:
 
 
 def _filtered(elements: IntArray) -> IntArray:
-    """Return some bits of elements, which are random but for the last one."""
+    """Return the low bits of elements, which are random except the last one."""
     return elements & ((1 << FILTER_BITS) - 1)
 
 

@@ -1,4 +1,4 @@
-"""The work of encoding: trees to vectors."""
+"""The work of ``encode``: trees to vectors."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ class Encoding(Work):
                 f"{type(vectorizer).__name__}"
             )
         if getattr(vectorizer, "device", "cpu") != "cpu":
-            raise ParameterError("parts are made by processors: leave out device, or use GpuEncoder")
+            raise ParameterError("parts are encoded on the CPU: remove device, or use GpuEncoder")
         self._vectorizer = copy.copy(vectorizer)
-        self._vectorizer.n_jobs = 1  # there is a process for every core
-        self._spec = self._vectorizer.spec  # not of the other: a file of word vectors is read once
+        self._vectorizer.n_jobs = 1  # there is one process per core already
+        self._spec = self._vectorizer.spec  # a reference to the words, not a copy: their file is read once
         self.fingerprint = str(getattr(vectorizer, "fingerprint", self._spec.fingerprint))
 
     @classmethod
     def load(cls, folder: Path, vectors: dict[str, Any]) -> Encoding:
-        """Return what ``save`` put into a folder, for vectors as they are described there."""
+        """Load the vectorizer that ``save`` wrote to a folder; ``vectors`` describes it."""
         spec = spec_from_dict({name: x for name, x in vectors.items() if name != "learned"})
         if not isinstance(spec, DenseSpec):
             return cls(FragmentVectorizer.load(folder / VECTORIZER))
@@ -52,16 +52,16 @@ class Encoding(Work):
 
     @property
     def vectors(self) -> dict[str, Any]:
-        """How the vectors are made, as JSON values."""
+        """The settings of the vectors, as JSON values."""
         return describe(self._spec, self.fingerprint)
 
     @property
     def description(self) -> dict[str, Any]:
-        """All that determines a row, as JSON values."""
+        """Everything that determines a row, as JSON values."""
         return {"task": "encode", "fingerprint": self.fingerprint, "vectors": self.vectors}
 
     def save(self, folder: Path) -> None:
-        """Put into a folder what the vectorizer has learned, or its word vectors."""
+        """Write the fitted state of the vectorizer, or its word vectors, to a folder."""
         if isinstance(self._vectorizer, FragmentVectorizer):
             self._vectorizer.save(folder / VECTORIZER)
         elif self._vectorizer._words is not None:
@@ -69,7 +69,7 @@ class Encoding(Work):
 
     @cached_property
     def metadata(self) -> dict[bytes, bytes]:
-        """What parts say of how they were made."""
+        """The metadata of parts: the settings of the vectors."""
         width = self.transform(read_trees([SMALL_TREE])).shape[1]
         return vector_metadata(self._spec, self.fingerprint, width)
 
@@ -79,27 +79,27 @@ class Encoding(Work):
 
     @property
     def row_bytes(self) -> int:
-        """How much memory each row takes at least, whatever its tree."""
+        """The least memory per row, in bytes, whatever its tree."""
         dense = self._spec.n_components if isinstance(self._spec, DenseSpec) else 2 * self._spec.rest_width
         return int(dense * np.dtype(self._spec.dtype).itemsize)
 
     def batches(self, source: Source) -> Iterator[tuple[Columns, Columns]]:
-        """Yield the vectors of a shard as columns of Arrow, and the columns that came with the trees."""
+        """Yield the vectors of a shard as Arrow columns, and the other columns of its input."""
         for forest, others in source.pieces(self.row_bytes):
             yield vector_columns(self.transform(forest)), others
 
     def warm_up(self) -> None:
-        """Load and compile what ``batches`` needs."""
+        """Load and compile the code that ``batches`` uses."""
         self.transform(read_trees([SMALL_TREE]))
 
 
 def _kept_words(path: Path, fingerprint: str) -> WordVectors:
-    """Return the word vectors of a folder, or raise where they are not those that it names."""
+    """Return the word vectors of a folder; raise if they do not have the expected fingerprint."""
     arrays = read_arrays(path)[1]
     try:
         words = WordVectors.from_arrays(arrays)
     except SourceError as error:
         raise SourceError(f"{path} is damaged: {error}") from None
     if words.fingerprint != fingerprint:
-        raise SourceError(f"{path} is damaged: its word vectors are not those that the folder names")
+        raise SourceError(f"{path} is damaged: its word vectors do not match the folder's fingerprint")
     return words

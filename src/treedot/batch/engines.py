@@ -1,7 +1,7 @@
-"""Engines that call a function for many tasks somewhere else: one thin adapter for each.
+"""Engines that run a function for many tasks elsewhere, each by a thin adapter.
 
-An adapter yields every task with what the function returned, or with the error by which its worker was lost.
-It raises where there is no hope for any task, since the scheduler is gone.
+An adapter yields every task with the result of the function, or with the error that lost its worker. It
+raises if no task can succeed any more because the scheduler is gone.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ Engine = Callable[[Callable[..., Any], Iterable[Task]], Iterator[tuple[Task, Any
 
 
 def check_client(client: Any, workers: int | None) -> None:
-    """Raise where there is no engine for a client."""
+    """Raise if there is no engine for a client."""
     if workers is not None:
         if client is not None:
-            raise ParameterError("workers is for local processes: your client has its own")
+            raise ParameterError("workers is for local processes only: your client has its own")
         checked_integer("workers", workers, at_least=1)
     if client is not None and not (isinstance(client, Executor) or _is_dask(client) or _is_ray(client)):
         raise ParameterError(
@@ -46,12 +46,12 @@ def _is_ray(client: Any) -> bool:
 
 @contextlib.contextmanager
 def opened(client: Any, workers: int | None) -> Iterator[Engine]:
-    """Give the engine of a client: local processes for None, a Dask client, the module ray, any executor."""
+    """Yield the engine of a client: local processes for None, a Dask client, the module ray, any executor."""
     check_client(client, workers)
     if client is None:
         with LocalProcesses(n_threads(-1) if workers is None else workers) as pool:
             yield partial(_by_executor, pool)
-    elif _is_dask(getattr(client, "_client", client)):  # a client, or the executor of one
+    elif _is_dask(getattr(client, "_client", client)):  # a client, or the executor of a client
         yield partial(by_dask, getattr(client, "_client", client))
     elif isinstance(client, Executor):
         yield partial(_by_executor, client)
@@ -66,7 +66,7 @@ def _by_executor(
     for task in tasks:
         try:
             futures[executor.submit(function, *task)] = task
-        except RuntimeError as error:  # it is broken, or was shut down
+        except RuntimeError as error:  # the executor is broken or was shut down
             yield task, error
     try:
         for future in as_completed(futures):
@@ -82,9 +82,9 @@ def _by_executor(
 
 
 class LocalProcesses(ThreadPoolExecutor):
-    """Processes of this machine, of which each has a thread here that waits for it.
+    """A pool of processes on this machine; a thread here waits for each of them.
 
-    Where a process dies, only its task is lost, and its thread starts another one.
+    If a process dies, only its task is lost, and its thread starts another process.
     """
 
     def __init__(self, workers: int) -> None:
@@ -93,7 +93,7 @@ class LocalProcesses(ThreadPoolExecutor):
         self.processes: list[Process] = []
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Any:
-        """Let a function be called by one of the processes."""
+        """Schedule a function call in one of the processes."""
         return super().submit(self._apart, function, *arguments, **named)
 
     def _apart(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
@@ -109,7 +109,7 @@ class LocalProcesses(ThreadPoolExecutor):
             raise
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End the processes when they have done what they are doing; without ``wait``, when this one ends."""
+        """End the processes after their current tasks; without ``wait``, at the exit of this process."""
         super().shutdown(wait, cancel_futures=cancel_futures)
         if wait:
             for process in self.processes:
@@ -118,7 +118,7 @@ class LocalProcesses(ThreadPoolExecutor):
 
 
 def _begin() -> None:
-    """Let a process work with one thread."""
+    """Limit a worker process to one thread."""
     import numpy  # noqa: F401 (whose threads are to be found)
 
     with contextlib.suppress(ImportError):

@@ -45,9 +45,9 @@ from treedot.readers.ranges import Reading, checked_reading, iter_range
 
 ROUNDS = 10
 VISITS = 5
-TREES_OF_A_PARTITION = 1 << 14  # at least, where the number of partitions is not given
+TREES_OF_A_PARTITION = 1 << 14  # at least, if the number of partitions is not given
 MAX_PARTITIONS = 16
-SHARDS_OF_A_PARTITION = 4  # at least, so that partitions can be dealt out in many ways
+SHARDS_OF_A_PARTITION = 4  # at least, so that the blocks can be dealt to partitions in many ways
 AS_IT_COMES = Reading()
 PLANNED = "the plan of its trees"  # in the request: the plan's fingerprint
 
@@ -75,18 +75,18 @@ def fit(
     on_done: Callable[[Outcome, int], object] | None = None,
     progress: Tell | None = None,
 ) -> LinearModel:
-    """Train a linear model on the trees of many files, or of one large file: a folder of a model.
+    """Train a linear model on the trees of many files, or of one large file, and write its folder.
 
-    It minimises what ``TreeClassifier`` and ``train_files`` minimise, by CoCoA+ (Ma et al. 2015): the trees
-    are dealt out to K partitions, anew in every round. From the weights w of all, each partition solves for
-    the α of its own trees, by the steps of dual coordinate descent, as if all partitions changed w as it
-    does; then the changes of w are added up. That converges to the optimum of the whole problem, which means
-    of models that were trained apart do not.
+    It minimises the same objective as ``TreeClassifier`` and ``train_files``, by CoCoA+ (Ma et al. 2015). The
+    trees are dealt to K partitions, anew in every round. Starting from the common weights w, each partition
+    optimises the α of its own trees by dual coordinate descent, as if all partitions changed w in the same
+    way. Then the changes of w are added up. This converges to the optimum of the whole problem; averages of
+    separately trained models do not.
 
-    The trees are read once and kept packed in a work folder, 100 bytes for one of 30 nodes; each round
-    encodes them again. There every task leaves its result, under the name of round and partition: a
-    training that was ended goes on with the same call, any worker can take any partition, and the model is
-    the same to the byte whoever does the work, and however many there are.
+    The trees are read once and kept packed in a work folder, at 100 bytes for a tree of 30 nodes; each round
+    encodes them again. Every task stores its result in this folder, in a file named after its round and
+    partition. So the same call resumes an interrupted training, any worker can take any partition, and the
+    model has the same bytes whatever the engine and the number of workers.
 
     Parameters
     ----------
@@ -95,42 +95,44 @@ def fit(
     out : path
         The folder of the model.
     vectorizer : FragmentVectorizer, default=None
-        What makes rows. It hashes, by default into ``2**22`` columns, which all have weights.
+        The vectorizer of the rows. It must hash; by default it has ``2**22`` columns, each with a weight.
     client : object, default=None
-        Who does the work: None for processes of this machine, a Dask client, the module ``ray``, or any
+        What runs the tasks: None for processes on this machine, a Dask client, the module ``ray``, or any
         ``concurrent.futures.Executor``. All machines must reach files and folders by the same paths.
     label : str
-        The column that holds the classes, which are taken as texts.
+        The column of the classes; its values are converted to strings.
     decay : float or sequence of float, default=(0.1, 0.2, 0.4)
-        The decay λ. This process chooses among several λ and C on a random sample of 20,000 trees.
+        The decay λ. If several λ or C are given, the calling process chooses among them on a random sample of
+        20,000 trees.
     C : float or sequence of float, default=(1.0, 10.0, 100.0)
         The cost of errors, as in ``TreeClassifier``.
     cv : int, default=5
-        Folds of the cross-validation.
+        The number of folds of the cross-validation.
     class_weight : dict or "balanced", default=None
         The factor of C of each class, as in ``TreeClassifier``.
     random_state : int, default=0
-        The seed of the order in which examples are visited.
+        The seed for the order in which examples are visited.
     rounds : int, default=10
-        How often the partitions exchange what they have found.
+        The number of rounds; partitions exchange their results after each.
     visits : int, default=5
-        How often each tree is visited in a round: more of them make rounds longer, and fewer needed.
+        The number of visits to each tree per round. More visits make rounds longer, but fewer are needed.
     partitions : int, default=None
         K, the number of partitions, which are the tasks of a round. By default one for every 16,384 trees, at
-        most 16; more take more rounds. The model depends on it.
+        most 16. More partitions need more rounds. The model depends on K.
     workers : int, default=None
         Local processes, each with one thread; by default one for every core.
     reading : Reading, default=Reading()
         How the trees are read: ``Reading(format, column, unit, skip_bad)``.
     shard_size : int, default=None
-        Bytes of a file that are read by one task; by default 16 MiB, or less where there are ``partitions``.
+        The number of bytes of a file that one task reads; by default 16 MiB, or less if ``partitions`` is
+        given.
     checkpoint : path, default=None
-        The work folder, by default ``out`` with ``.training`` behind it. It is removed when the model is
+        The work folder, by default ``out`` with ``.training`` appended. It is removed once the model is
         written.
     overwrite : bool, default=False
-        Replace the model if there is one.
+        Replace an existing model.
     on_done : callable, default=None
-        Called with the ``Outcome`` of every shard that is read, and how many there are to read.
+        Called with the ``Outcome`` of every shard that is read, and the number of shards to read.
     progress : callable, default=None
         Called with a ``Progress``, in which passes are rounds, after every task and every round.
 
@@ -138,12 +140,12 @@ def fit(
     -------
     LinearModel
         The model that was written: the mean over all visits of the last round. ``facts["training"]["gap"]``
-        is the duality gap when that round began, divided by P.
+        is the duality gap at the start of that round, divided by P.
 
     Raises
     ------
     IncompleteError
-        Some tasks failed; what all others found is kept.
+        Some tasks failed; the results of the others are kept.
 
     Examples
     --------
@@ -191,7 +193,7 @@ def fit(
 def _opened_folder(
     folder: Path, request: dict[str, Any], paths: Any, reading: Reading, shard_size: int | None
 ) -> Iterator[None]:
-    """Hold a work folder, made now if there is none; one that is of another training is refused."""
+    """Hold a work folder, created if it does not exist; raise if it belongs to another training."""
     label, partitions = request["label"], request["partitions"]
     inputs = find_inputs(paths, checked_reading(reading).format, folder)
     work = {"task": "fit", "label": label}
@@ -216,7 +218,7 @@ def _opened_folder(
 
 
 def _check_classes(plan: Plan, class_column: str) -> None:
-    """Raise where the first tree has no class; known before the work."""
+    """Raise if the first tree has no class, before the long work starts."""
     on_bad = OnBad((lambda _: None) if plan.reading.skip_bad else None)
     for shard in plan.shards:
         path = plan.inputs[shard.file].path
@@ -226,7 +228,7 @@ def _check_classes(plan: Plan, class_column: str) -> None:
 
 
 class _Training:
-    """What is done in a work folder, by an engine."""
+    """The steps of a training in a work folder, run by an engine."""
 
     def __init__(self, path: Path, engine: Engine, tell: Tell) -> None:
         self._path, self._engine, self._tell = path, engine, tell
@@ -247,18 +249,18 @@ class _Training:
                 on_done(outcome, len(left))
 
     def begin(self, classifier: TreeClassifier, request: dict[str, Any]) -> None:
-        """Choose settings and write down what partitions need, where that is not done yet."""
+        """Choose the settings and store what partitions need, unless that is done already."""
         if (self._path / TRAINING).exists():
             return
         shards = [self._folder.read_facts(number) for number in range(len(self._plan.shards))]
         trees = self._folder.packed(shards)
-        make_problems(classifier, trees.facts)  # raises if they cannot be trained on
+        make_problems(classifier, trees.facts)  # raises if the classes cannot be trained on
         blocks, n_trees = len(trees.facts.sizes), sum(trees.facts.sizes)
         usual = min(max(1, n_trees // TREES_OF_A_PARTITION), MAX_PARTITIONS, blocks)
         partitions = request["partitions"] or usual
         if partitions > blocks:
             raise ParameterError(
-                f"{n_trees} trees in {blocks} block(s) are too few for {partitions} partitions: give fewer, "
+                f"{n_trees} trees in {blocks} block(s) are too few for {partitions} partitions: use fewer, "
                 "or a smaller shard_size"
             )
         how = {"partitions": partitions, "rounds": request["rounds"], "visits": request["visits"]}
@@ -266,14 +268,14 @@ class _Training:
         self._folder.write_job(job)
 
     def run(self) -> LinearModel:
-        """Do all rounds that are left, and return the model."""
+        """Do the remaining rounds, and return the model."""
         job, rounds = self._folder.job, Rounds(self._folder, self._tell)
         state = rounds.run(self._folder.load(self._folder.rounds_done()), partial(self._round, rounds))
         training = {"gap": float(state.gap.max()), "rounds": job.rounds, "partitions": job.partitions}
         return rounds.model(state.weights, state.bias, self._plan.work["label"], training)
 
     def _round(self, rounds: Rounds, state: State) -> State:
-        """Let all partitions that are left be visited, and add up what they found."""
+        """Run the remaining partitions of a round, and add up their results."""
         folder, done, numbers = self._folder, int(state.progress[0]), range(self._folder.job.partitions)
         left = [number for number in numbers if not folder.update_path(done + 1, number).exists()]
         trees = sum(folder.n_trees(done, number) for number in numbers if number not in left)
@@ -286,7 +288,7 @@ class _Training:
     def _all_done(
         self, function: Callable[..., Outcome], tasks: list[Task], name: Callable[[int], str]
     ) -> Iterator[Outcome]:
-        """Yield the outcomes of all tasks; raise at the end where some failed."""
+        """Yield the outcomes of all tasks; raise at the end if some failed."""
         folder, failed = os.fspath(self._path), list[Outcome]()
         for outcome in outcomes(self._engine, function, [(folder, *task) for task in tasks]):
             if outcome.error:

@@ -1,4 +1,4 @@
-"""The jobs on many files: trees to vectors, and trees to classes."""
+"""The jobs on many files: ``encode`` (trees to vectors) and ``predict`` (trees to classes)."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def encode(
     shard_size: int | None = None,
     on_done: OnDone | None = None,
 ) -> Done:
-    """Turn the trees of many files, or of one large file, into vectors: a folder of parts.
+    """Encode the trees of many files, or of one large file, to a folder of parts.
 
-    The files are cut into shards; each becomes a file of Arrow in the folder, with the columns that came with
-    the trees. ``load_vectors(out)`` reads them as one. A run that was ended goes on where it was when it
-    is started again: parts that are whole are kept. Local processes do not import the script that calls
-    this, which needs no ``if __name__ == "__main__":``.
+    The files are cut into shards. Each shard becomes an Arrow file in the folder, with the other columns of
+    its input; ``load_vectors(out)`` reads all of them as one. The same call resumes an interrupted run:
+    finished parts are kept. Local processes do not import the calling script, so it needs no
+    ``if __name__ == "__main__":``.
 
     Parameters
     ----------
@@ -40,26 +40,26 @@ def encode(
     out : path
         The folder to write to.
     vectorizer : FragmentVectorizer or DistributedTreeVectorizer
-        What makes the vectors; what it has learned goes along.
+        The vectorizer; its fitted state is stored in the folder.
     client : object, default=None
-        Who does the work: None for processes of this machine, a Dask client, the module ``ray``, or any
+        What runs the tasks: None for processes on this machine, a Dask client, the module ``ray``, or any
         ``concurrent.futures.Executor``. All machines must reach the files and the folder by the same paths.
     workers : int, default=None
         Local processes, each with one thread; by default one for every core.
     share : tuple of (int, int), default=(1, 1)
-        ``(3, 64)`` does the third of 64 shares of the shards and leaves the others to other runs.
+        ``(3, 64)`` does the third of 64 shares of the shards, and leaves the others to other runs.
     reading : Reading, default=Reading()
-        How the trees are read: ``Reading(format, column, unit, skip_bad)``. By default as ``read_trees``
-        does; a shard fails that has a tree which cannot be read.
+        How the trees are read: ``Reading(format, column, unit, skip_bad)``. By default as in ``read_trees``;
+        a shard fails if one of its trees cannot be read.
     shard_size : int, default=None
-        Bytes of a file that one part is made of, about; by default 16 MiB.
+        The approximate number of bytes of a file per part; by default 16 MiB.
     on_done : callable, default=None
-        Called with the ``Outcome`` of every shard, and how many there are to do.
+        Called with the ``Outcome`` of every shard, and the number of shards to do.
 
     Returns
     -------
     Done
-        How many parts were made and how many were there already; the rows of all.
+        The numbers of new and of existing parts, and the rows of all parts.
 
     Raises
     ------
@@ -99,10 +99,10 @@ def predict(
     shard_size: int | None = None,
     on_done: OnDone | None = None,
 ) -> Done:
-    """Predict the classes of the trees of many files: a folder of parts with a column ``predicted``.
+    """Predict the classes of the trees of many files; write a folder of parts with a column ``predicted``.
 
-    Rows are made and used, not stored. A model of named columns takes tables that have them; columns of trees
-    are not written, all others are.
+    The vectors of the trees are not stored. A model with named columns reads tables that have these columns.
+    The parts contain all columns of the input except those of trees.
 
     Parameters
     ----------
@@ -111,26 +111,26 @@ def predict(
     out : path
         The folder to write to.
     model : path
-        The folder of a ``LinearModel``, of which ``out`` gets a copy.
+        The folder of a ``LinearModel``; a copy is stored in ``out``.
     client : object, default=None
-        Who does the work, as in ``encode``.
+        What runs the tasks, as in ``encode``.
     scores : bool, default=False
-        Add a column ``scores`` with the score of every class; of two classes, that of the second.
+        Add a column ``scores`` with the score of every class; with two classes, only that of the second.
     workers : int, default=None
         Local processes, each with one thread; by default one for every core.
     share : tuple of (int, int), default=(1, 1)
-        ``(3, 64)`` does the third of 64 shares of the shards and leaves the others to other runs.
+        ``(3, 64)`` does the third of 64 shares of the shards, and leaves the others to other runs.
     reading : Reading, default=Reading()
         How the trees are read.
     shard_size : int, default=None
-        Bytes of a file that one part is made of, about; by default 16 MiB.
+        The approximate number of bytes of a file per part; by default 16 MiB.
     on_done : callable, default=None
-        Called with the ``Outcome`` of every shard, and how many there are to do.
+        Called with the ``Outcome`` of every shard, and the number of shards to do.
 
     Returns
     -------
     Done
-        How many parts were made and how many were there already; the rows of all.
+        The numbers of new and of existing parts, and the rows of all parts.
 
     Raises
     ------
@@ -152,7 +152,7 @@ def plan_encode(
     reading: Reading = AS_IT_COMES,
     shard_size: int | None = None,
 ) -> int:
-    """Plan ``encode`` without doing the work, which any engine can do by ``do_shard``.
+    """Plan ``encode`` without running it; any engine can then run it by calling ``do_shard``.
 
     Parameters
     ----------
@@ -161,11 +161,11 @@ def plan_encode(
     out : path
         The folder to write to.
     vectorizer : FragmentVectorizer or DistributedTreeVectorizer
-        What makes the vectors; what it has learned goes along.
+        The vectorizer; its fitted state is stored in the folder.
     reading : Reading, default=Reading()
         How the trees are read.
     shard_size : int, default=None
-        Bytes of a file that one part is made of, about; by default 16 MiB.
+        The approximate number of bytes of a file per part; by default 16 MiB.
 
     Returns
     -------
@@ -188,7 +188,7 @@ def plan_predict(
     reading: Reading = AS_IT_COMES,
     shard_size: int | None = None,
 ) -> int:
-    """Plan ``predict`` without doing the work, which any engine can do by ``do_shard``.
+    """Plan ``predict`` without running it; any engine can then run it by calling ``do_shard``.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ def plan_predict(
     reading : Reading, default=Reading()
         How the trees are read.
     shard_size : int, default=None
-        Bytes of a file that one part is made of, about; by default 16 MiB.
+        The approximate number of bytes of a file per part; by default 16 MiB.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Whether a cluster still works: its scheduler answers, and it has workers."""
+"""Check that a cluster is alive: its scheduler answers, and it has workers."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from collections.abc import Callable
 
 from treedot.errors import IncompleteError
 
-SCHEDULER_SECONDS = 30.0  # without an answer: then the scheduler is given up
-WORKERS_SECONDS = 120.0  # without a worker, where there were some: then the cluster is given up
-LOOK_SECONDS = 1.0  # without a result: then the scheduler is asked
+SCHEDULER_SECONDS = 30.0  # without an answer, before the scheduler is given up
+WORKERS_SECONDS = 120.0  # without a worker, after there were some, before the cluster is given up
+LOOK_SECONDS = 1.0  # without a result, before the scheduler is asked
 
 
 class Liveness:
-    """Raises an ``IncompleteError`` where a scheduler, or all workers, are gone for a stated time.
+    """Raises an ``IncompleteError`` if the scheduler, or all workers, have been gone for too long.
 
     Parameters
     ----------
     name : str
-        The scheduler, for messages.
+        The name of the scheduler, for messages.
     n_workers : callable
-        Asks the scheduler for the number of workers, and raises where it does not answer.
+        Asks the scheduler for the number of workers; raises if it does not answer.
     """
 
     def __init__(self, name: str, n_workers: Callable[[], int]) -> None:
@@ -29,7 +29,7 @@ class Liveness:
         self._heard = self._worked = time.monotonic()
 
     def note(self) -> None:
-        """Take note of a result, by which scheduler and workers are known to be alive."""
+        """Record a result, which proves that the scheduler and a worker are alive."""
         self._had_workers = True
         self._heard = self._worked = time.monotonic()
 
@@ -42,7 +42,7 @@ class Liveness:
                 raise self._gone(f"has not answered for {SCHEDULER_SECONDS:g} s", "start it") from error
             return False
         self._heard = time.monotonic()
-        if workers or not self._had_workers:  # workers may take long to come
+        if workers or not self._had_workers:  # the first workers may take long to start
             self._had_workers, self._worked = self._had_workers or workers > 0, self._heard
         elif self._heard - self._worked >= WORKERS_SECONDS:
             raise self._gone(f"has had no worker for {WORKERS_SECONDS:g} s", "start workers")
@@ -50,6 +50,5 @@ class Liveness:
 
     def _gone(self, what: str, remedy: str) -> IncompleteError:
         return IncompleteError(
-            f"{self._name} {what}. Everything that is finished is kept: {remedy}, and run the same again to "
-            "make the rest"
+            f"{self._name} {what}. Finished parts are kept: {remedy}, and repeat the call to resume"
         )

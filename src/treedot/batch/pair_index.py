@@ -1,10 +1,10 @@
-"""The index that similar pairs are looked up in: files that workers map into memory.
+"""The index for finding similar pairs: files that workers map into memory.
 
-The arrays are those of ``clones.similarity``: all distinct trees by size and content, with the numbers of
-their productions, the rarest first; and for each production the trees that are to be found by it. They are
-made by one process, from the lists in all parts, which it reads some at a time: keys of trees tell which are
-equal; counts of productions, in cells, tell what is rare; then each tree's list goes to its place, and what
-it is found by to one of several temporary files, by its first bits, each of which is sorted by itself.
+The arrays are those of ``clones.similarity``: all distinct trees by size and content, as numbers of their
+productions, the rarest first; and for each production the trees that it leads to. One process builds them
+from the lists in all parts, which it reads in batches. Keys of trees identify equal trees; counts of
+productions, in cells, show which are rare. Then each tree's list is written to its place, and its index
+entries to one of several temporary files, chosen by their first bits. Each file is sorted separately.
 """
 
 from __future__ import annotations
@@ -28,43 +28,43 @@ from treedot.clones.similarity import Multisets, PrefixIndex, index_of, indexed_
 from treedot.errors import SourceError
 
 ARRAYS = ("elements", "bounds", "index_elements", "index_start", "index_trees", "tree_row", "copies")
-SORTED_AT_A_TIME = 1 << 22  # entries of the index, about
+SORTED_AT_A_TIME = 1 << 22  # the approximate number of index entries
 TURNED_BITS = 63
-MOST_BITS = 7  # by which entries are told apart first: 256 temporary files
+MOST_BITS = 7  # leading bits that distribute the entries: at most 256 temporary files
 
 
 class PairIndex(NamedTuple):
-    """What workers need to find similar pairs, and what was left out of it: copies of equal trees.
+    """The index that workers search for similar pairs, and the copies of trees, which it leaves out.
 
-    Rows are counted over all parts; ``tree_row`` is that of the first copy of each tree by size, and
-    ``copies`` are rows of others, each behind the row of its first copy.
+    Rows are numbered across all parts. ``tree_row`` is the row of the first copy of each tree, by size; each
+    line of ``copies`` holds the row of a first copy and that of another copy.
     """
 
     by_size: Multisets
     prefixes: PrefixIndex
     tree_row: IntArray
-    copies: IntArray  # of shape (n, 2)
+    copies: IntArray  # shape (n, 2)
 
     @classmethod
     def load(cls, folder: Path, digests: dict[str, str]) -> PairIndex:
-        """Map the files of a folder, which have these digests."""
+        """Map the files of a folder into memory; check their digests."""
         arrays = {name: _mapped(folder / f"{name}.bin", digests.get(name)) for name in ARRAYS}
         elements, bounds, *index, tree_row, copies = (arrays[name] for name in ARRAYS)
         return cls(Multisets(elements, bounds), PrefixIndex(*index), tree_row, copies.reshape(-1, 2))
 
 
 def _mapped(path: Path, digest: str | None) -> IntArray:
-    """Return the numbers in a file, as memory that the system reads again when it needs to."""
+    """Map the numbers in a file into memory; the system can drop and reread them."""
     with open_plain(path) as file:
         size = os.fstat(file.fileno()).st_size
         raw = np.asarray(np.memmap(file, np.uint8, "r")) if size else np.zeros(0, np.uint8)
     if new_hash(raw.data).hexdigest() != digest:
-        raise SourceError(f"{path} is damaged: run it again to have it made anew")
+        raise SourceError(f"{path} is damaged: repeat the call to rebuild it")
     return raw.view(np.int64)
 
 
 def file_digests(folder: Path) -> dict[str, str]:
-    """Return the digests of the files of an index, those that are there."""
+    """Return the digests of the index files that exist."""
     found = {}
     for name in ARRAYS:
         with contextlib.suppress(SourceError), open_plain(folder / f"{name}.bin") as file:
@@ -79,7 +79,7 @@ def write_pair_index(parts: Sequence[Path], folder: Path, threshold: float) -> N
     first_rows = np.flatnonzero(is_first)
     order = content_order(trees.size[first_rows], trees.key[first_rows])
     tree_row = first_rows[order]
-    place = np.full(len(is_first), -1, np.int64)  # of each row, by size
+    place = np.full(len(is_first), -1, np.int64)  # the place of each row in the order of size
     place[tree_row] = np.arange(len(tree_row))
     bounds = np.concatenate([[0], np.cumsum(trees.size[tree_row])])
     for name, array in (("tree_row", tree_row), ("copies", copies), ("bounds", bounds)):
@@ -97,7 +97,7 @@ def write_pair_index(parts: Sequence[Path], folder: Path, threshold: float) -> N
 
 
 def _writable(path: Path, count: int) -> IntArray:
-    """Return an array in a new file, with room on the disk: a mapping of more would end the process."""
+    """Return an array in a new file; reserve its disk space, since a full disk would kill the process."""
     with path.open("wb") as file:
         if count and hasattr(os, "posix_fallocate"):
             os.posix_fallocate(file.fileno(), 0, 8 * count)
@@ -106,10 +106,10 @@ def _writable(path: Path, count: int) -> IntArray:
 
 
 class _Trees(NamedTuple):
-    """What is known of every tree in the parts."""
+    """The key and the size of every tree in the parts."""
 
-    key: WordArray  # of shape (n, 2)
-    size: IntArray  # how many productions
+    key: WordArray  # shape (n, 2)
+    size: IntArray  # the number of productions
 
     @classmethod
     def read(cls, parts: Sequence[Path]) -> _Trees:
@@ -123,8 +123,8 @@ class _Trees(NamedTuple):
 
 
 def _told_apart(keys: WordArray) -> tuple[Array, IntArray]:
-    """Return which rows are the first of equal trees, and all others, behind the first."""
-    order = np.lexsort((keys[:, 1], keys[:, 0]))  # equal ones as they stand
+    """Return a mask of the first rows of equal trees, and each other row after its first one."""
+    order = np.lexsort((keys[:, 1], keys[:, 0]))  # stable: equal trees stay in their order
     is_new = np.ones(len(order), bool)
     is_new[1:] = (np.diff(keys[order], axis=0) != 0).any(axis=1)
     first = order[np.maximum.accumulate(np.where(is_new, np.arange(len(order)), 0))]
@@ -135,7 +135,7 @@ def _told_apart(keys: WordArray) -> tuple[Array, IntArray]:
 
 
 def _batches(parts: Sequence[Path], *names: str) -> Iterator[Any]:
-    """Yield some columns of all parts, checked, as record batches."""
+    """Yield the named columns of all parts, validated, as record batches."""
     from treedot.trees.arrow import clear_errors, mapped, pa
 
     for part in parts:
@@ -147,7 +147,7 @@ def _batches(parts: Sequence[Path], *names: str) -> Iterator[Any]:
 
 
 def _lists(parts: Sequence[Path], place: IntArray) -> Iterator[tuple[IntArray, IntArray, IntArray]]:
-    """Yield the keys of distinct trees, some at a time, where each tree's begin, and their places by size."""
+    """Yield batches of distinct trees: their keys, where each tree's keys start, and the places by size."""
     row = 0
     for batch in _batches(parts, "productions"):
         lists = batch.column("productions")
@@ -159,7 +159,7 @@ def _lists(parts: Sequence[Path], place: IntArray) -> Iterator[tuple[IntArray, I
 
 
 def _counted(parts: Sequence[Path], place: IntArray, cells: int) -> IntArray:
-    """Return how many elements of distinct trees are in each cell."""
+    """Return the number of elements of distinct trees in each cell."""
     counts = np.zeros(cells, np.int32)
     for keys, _, _ in _lists(parts, place):
         np.add.at(counts, keys >> low_bits(cells), 1)
@@ -168,14 +168,14 @@ def _counted(parts: Sequence[Path], place: IntArray, cells: int) -> IntArray:
 
 @njit
 def put_sorted(numbers: IntArray, starts: IntArray, to: IntArray, out: IntArray) -> None:
-    """Write the numbers of every tree, which begin at ``starts``, to their place, ascending."""
+    """Sort the numbers of every tree, which begin at ``starts``, and write them to their place."""
     for k in range(len(to)):
         size = starts[k + 1] - starts[k]
         out[to[k] : to[k] + size] = np.sort(numbers[starts[k] : starts[k + 1]])
 
 
 class _Entries(contextlib.ExitStack):
-    """The entries of an index, in temporary files beside it until they are sorted."""
+    """The entries of an index; temporary files hold them until they are sorted."""
 
     def __init__(self, folder: Path, count: int) -> None:
         super().__init__()
@@ -186,7 +186,7 @@ class _Entries(contextlib.ExitStack):
         ]
 
     def add(self, elements: IntArray, trees: IntArray) -> None:
-        """Take trees by which elements, turned, they are found."""
+        """Add entries: ``elements``, turned, and the trees that they lead to."""
         part = elements >> (TURNED_BITS - self._bits)
         order = np.argsort(part, kind="stable")
         ends = np.cumsum(np.bincount(part, minlength=len(self._files)))[:-1]
@@ -196,7 +196,7 @@ class _Entries(contextlib.ExitStack):
             to_trees.append(theirs)
 
     def write(self, folder: Path) -> None:
-        """Write the index."""
+        """Sort the entries and write the index."""
         names = [folder / f"index_{name}.bin" for name in ("elements", "start", "trees")]
         with contextlib.ExitStack() as stack:
             files = [stack.enter_context(name.open("wb")) for name in names]

@@ -1,4 +1,4 @@
-"""The second work of finding near-duplicates: trees of an index to the smaller ones that are similar."""
+"""The second work of ``find_duplicates``: for each tree of an index, find the smaller trees like it."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from treedot.readers import read_trees
 from treedot.readers.ranges import Reading
 
 TREES_OF_A_TASK = 1 << 14
-INDEX = Input("elements.bin", 0, 0)  # no time and no folder: the same trees give the same bytes
-A_LIMIT = -1  # in place of a partner: the tree was not compared with all others
+INDEX = Input("elements.bin", 0, 0)  # neither time nor folder: equal trees give equal bytes
+A_LIMIT = -1  # instead of a partner: the tree was not compared with all others
 
 
 class PairSearch(Work):
-    """Trees of an index, by size, to those before them that are similar.
+    """For trees of an index, in the order of size, find similar trees before them.
 
     Parameters
     ----------
     folder : Path
-        Where the index is.
+        The folder of the index.
     description : mapping
-        The threshold, and the digests of the files.
+        The threshold, and the digests of the index files.
     """
 
     key = b"treedot.pairs"
@@ -42,7 +42,7 @@ class PairSearch(Work):
 
     @property
     def description(self) -> dict[str, Any]:
-        """The threshold, and the digests of the files of the index."""
+        """The threshold, and the digests of the index files."""
         return self._description
 
     @cached_property
@@ -50,7 +50,7 @@ class PairSearch(Work):
         return PairIndex.load(self._folder, self.description["files"])
 
     def batches(self, source: Source) -> Iterator[tuple[Columns, Columns]]:
-        """Yield the pairs of a range of trees."""
+        """Yield the similar pairs of a range of trees."""
         from treedot.trees.arrow import pa
 
         by_size, index, *_ = self._index
@@ -71,15 +71,15 @@ class PairSearch(Work):
             source.n_trees += len(block)
 
     def warm_up(self) -> None:
-        """Load and compile what ``batches`` needs."""
+        """Load and compile the code that ``batches`` uses."""
         similar_pairs(production_multisets(read_trees([SMALL_TREE, SMALL_TREE])), 0.5)
 
 
 def is_planned(folder: Path, of: Plan) -> bool:
-    """Tell whether a folder has the plan of a search among the parts of another one, and its whole index."""
+    """Return whether a folder holds a plan for the parts of another folder, and a complete index."""
     try:
         plan = Plan.load(folder)
-    except SourceError:  # none, or a damaged one: it is made anew
+    except SourceError:  # missing or damaged: it is made again
         return False
     return plan.work == _description(of, file_digests(folder))
 
@@ -87,7 +87,7 @@ def is_planned(folder: Path, of: Plan) -> bool:
 def _description(of: Plan, files: dict[str, str]) -> dict[str, Any]:
     return {
         "task": "similar pairs",
-        "order": "content",  # of trees of one size; an index without this has them as they were read
+        "order": "content",  # the order of trees of equal size; without this key, that of reading
         "fingerprint": of.fingerprint,
         "threshold": of.work["threshold"],
         "files": files,
@@ -95,7 +95,7 @@ def _description(of: Plan, files: dict[str, str]) -> dict[str, Any]:
 
 
 def plan_pair_search(parts: list[Path], folder: Path, of: Plan) -> None:
-    """Make the folder of a search among the parts of a plan: an index, and a plan of ranges of its trees."""
+    """Write the index of a plan's parts to a folder, and a plan that cuts the index into ranges of trees."""
     with write_folder(folder) as aside:
         write_pair_index(parts, aside, of.work["threshold"])
         n_trees = (aside / "tree_row.bin").stat().st_size // 8

@@ -1,7 +1,7 @@
-"""One part: a file of Arrow, written some rows at a time, that says of what it was made.
+"""Parts: Arrow files that are written in batches and record their source.
 
-The metadata of the last record batch holds what is not known before: the number of rows, of how many trees
-they were made, and a digest of the file. A part is finished if it has that digest and that number of rows.
+The metadata of the last record batch holds the number of rows, the number of trees and a digest of the file,
+which are known only at the end. A part is finished if its digest and its number of rows are right.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PLAN_KEY, ROWS_KEY, TREES_KEY = b"treedot.plan", b"treedot.rows", b"treedot.tree
 
 
 def source_metadata(plan: Plan, shard: Shard) -> dict[bytes, bytes]:
-    """Return what a part says of its shard."""
+    """Return the metadata that identify a part's shard and plan."""
     said = source_text(plan.inputs[shard.file], shard.begin, shard.end, plan.work["fingerprint"])
     return {SOURCE_KEY: said, PLAN_KEY: plan.fingerprint.encode()}
 
@@ -41,24 +41,24 @@ def planned_types(plan: Plan) -> dict[str, Any]:
 
 
 def check_names(own: Iterable[str], columns: Iterable[str]) -> None:
-    """Raise where columns that came with the trees have the names of what is made of them."""
+    """Raise if columns of the input have the names of generated columns."""
     if taken := sorted(set(own).intersection(columns)):
         raise ParameterError(
-            f"rename the column(s) {taken}: the names are taken by what is made of the trees"
+            f"rename the column(s) {taken} of the input: the parts have generated columns of these names"
         )
 
 
 class PartFile:
-    """Takes columns of rows; each call becomes a record batch, the last of which is held back.
+    """Writes rows in record batches, one per call; the last one is written at the end, with metadata.
 
     Parameters
     ----------
     path : Path
         The file to write.
     metadata : mapping
-        What the schema says of how the part was made.
+        The metadata of the schema: the part's source and settings.
     planned : mapping
-        Columns that the part has in any case, and their types: nulls where its rows do not have them.
+        The columns that every part has, and their types; filled with nulls if the rows do not have them.
     """
 
     def __init__(
@@ -71,13 +71,13 @@ class PartFile:
         self._writer: Any = None
         self._last: Any = None
         self.rows = 0
-        self.n_trees = 0  # that it was made of, for whoever knows
+        self.n_trees = 0  # trees read for this part, where the caller sets it
 
     def write(self, made: Mapping[str, Any], columns: Mapping[str, Any]) -> None:
-        """Append rows: what was made of trees, and the columns that came with them."""
+        """Append rows: generated columns, and the columns of the input."""
         from treedot.trees.arrow import first_columns, pa, typed_columns
 
-        own = made.keys() | set(OWN) if made.keys() & set(OWN) else made.keys()  # of all kinds of vectors
+        own = made.keys() | set(OWN) if made.keys() & set(OWN) else made.keys()  # for all kinds of vectors
         check_names(own, columns.keys() | self._planned.keys())
         rows = len(next(iter(made.values())))
         if self._types is None:
@@ -109,7 +109,7 @@ class PartFile:
 
 
 def close_sealed(file: SealedFile, writer: Any, last: Any, said: Mapping[bytes, str]) -> None:
-    """Write the last record batch of a file of Arrow, with metadata and the digest of the file."""
+    """Write the last record batch of an Arrow file, with metadata and the digest of the file."""
     place = file.tell()
     writer.write_batch(last, custom_metadata={**said, DIGEST_KEY: BLANK})
     writer.close()
@@ -117,7 +117,7 @@ def close_sealed(file: SealedFile, writer: Any, last: Any, said: Mapping[bytes, 
 
 
 def write_result(path: Path, table: Any) -> None:
-    """Write a table of Arrow with its digest; it appears whole or not at all."""
+    """Write an Arrow table with its digest, atomically."""
     from treedot.trees.arrow import clear_errors, pa
 
     *others, last = table.to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]
@@ -129,14 +129,14 @@ def write_result(path: Path, table: Any) -> None:
 
 
 def is_result(path: Path) -> bool:
-    """Return whether a file is one that ``write_result`` wrote, and not damaged."""
+    """Return whether ``write_result`` wrote a file, and it is intact."""
     return _finished(path, lambda file: bool(final_metadata(path, file, sealed=True))) is not None
 
 
 def rows_of_part(path: Path, source: Mapping[bytes, bytes], sealed: bool, look_closely: bool) -> int | None:
-    """Return how many rows a part has; None where it is not there, not of this source, or damaged.
+    """Return the number of rows of a part; None if it is missing, damaged or of another source.
 
-    Parts of older versions are not ``sealed``. To ``look_closely`` is to read every byte.
+    Parts of older versions are not ``sealed``. With ``look_closely``, every byte is read.
     """
 
     def rows(file: Any) -> int | None:
@@ -157,29 +157,29 @@ def _unchecked_metadata(file: Any) -> dict[bytes, bytes]:
 
 
 def _finished(path: Path, look: Callable[[Any], T | None]) -> T | None:
-    """Return what is found in a file of Arrow; None where it cannot be read."""
+    """Return ``look`` of an Arrow file; None if the file cannot be read."""
     from treedot.trees.arrow import mapped, pa
 
     try:
         with mapped(path) as raw, pa.ipc.open_file(raw) as file:
             return look(file)
-    except Exception:  # of a damaged file, Arrow may raise anything
+    except Exception:  # Arrow may raise anything for a damaged file
         return None
 
 
 def read_part(path: Path, sealed: bool) -> tuple[Any, int]:
-    """Return the table of a part, checked, and of how many trees it was made."""
+    """Return the validated table of a part, and the number of trees that were read for it."""
     from treedot.trees.arrow import clear_errors, mapped, pa
 
     with clear_errors(str(path)), mapped(path) as raw, pa.ipc.open_file(raw) as file:
         said = final_metadata(path, file, sealed)
         table = file.read_all()
-        table.validate(full=True)  # what leads out of its buffers would end the process
+        table.validate(full=True)  # offsets outside its buffers would crash the process
         return table, int(said[TREES_KEY])
 
 
 def check_parts(paths: Iterable[Path], sealed: bool) -> None:
-    """Raise where a part is damaged, or a column has types in several parts that do not go together."""
+    """Raise if a part is damaged, or if a column has incompatible types in several parts."""
     from treedot.trees.arrow import clear_errors, mapped, pa
 
     together = pa.schema([])
@@ -192,7 +192,7 @@ def check_parts(paths: Iterable[Path], sealed: bool) -> None:
 
 
 def with_files(table: Any, paths: Sequence[str]) -> Any:
-    """Return trees with the file of each: what their own column says, as that of code does, or these."""
+    """Return trees with a column ``file``: its own values, as for source code, or else these paths."""
     from pyarrow import compute
 
     from treedot.trees.arrow import pa

@@ -1,15 +1,14 @@
-"""The tasks of a training by many processes: a shard that is packed, and a partition that is visited.
+"""The tasks of a training by many processes: pack a shard, and visit a partition.
 
 The method is CoCoA+ (Ma et al. 2015, *Adding vs. Averaging in Distributed Primal-Dual Optimization*): in
-every round, each of K partitions solves for its own α, as if the changes of all others were its own. From the
-weights w of all, partition k finds changes Δα that make ::
+every round, each of K partitions optimises its own α, as if the others changed w in the same way. Starting
+from the common weights w, partition k looks for changes Δα that maximise ::
 
     Σᵢ ((αᵢ + Δαᵢ) - (αᵢ + Δαᵢ)² / (4 Cᵢ)) - w · Δw - K/2 ‖Δw‖²,    Δw = Σᵢ Δαᵢ yᵢ xᵢ
 
-large, and w becomes w + Σₖ Δwₖ: by that, the dual of the whole problem never falls. With local weights
-u = w + K Δw, the best step for one αᵢ is that of ``coordinate_descent`` with K αᵢ for αᵢ, K Cᵢ for Cᵢ and u
-for w. So the compiled pass is used as it is, the α that are kept are K times those of the problem, and
-Δw = (u - w) / K.
+Then w becomes w + Σₖ Δwₖ. The dual of the whole problem never falls. With local weights u = w + K Δw, the
+best step for one αᵢ is that of ``coordinate_descent`` with K αᵢ for αᵢ, K Cᵢ for Cᵢ and u for w. So the
+compiled pass is used unchanged, the stored α are K times those of the problem, and Δw = (u - w) / K.
 """
 
 from __future__ import annotations
@@ -43,21 +42,21 @@ from treedot.vectors.parts import PLAN
 from treedot.vectors.sparse.encoder import SparseEncoder
 from treedot.vectors.spec import SparseSpec
 
-LEAD = 16  # blocks that are encoded before they are visited
+LEAD = 16  # blocks encoded ahead of the visits
 
 
 def pack_shard(folder: str, number: int) -> Outcome:
-    """Read the trees of a shard, and keep them packed; by one thread."""
+    """Read the trees of a shard and store them packed, in one thread."""
     return _outcome(number, lambda: _pack(Path(folder), number))
 
 
 def do_partition(folder: str, rounds: int, number: int) -> Outcome:
-    """Do a partition's part of the round that follows on some rounds; by one thread."""
+    """Do a partition's part of the round after ``rounds`` complete ones, in one thread."""
     return _outcome(number, lambda: _solve(kept(TrainingFolder, Path(folder), TRAINING), rounds, number))
 
 
 def warm_up() -> None:
-    """Use all compiled code that tasks use, on one tree."""
+    """Run all compiled code of the tasks on one tree."""
     block = Block(read_trees(["(S (A a) (B b c))"]), np.zeros(1, np.int64))
     spec = SparseSpec(n_features=32)
     group = Group([EncodedBlock.of(block, SparseEncoder(spec))], np.zeros(1, np.int64))
@@ -68,13 +67,13 @@ def warm_up() -> None:
 
 @cache
 def _warm() -> None:
-    """Compile what is not compiled yet, once in a process, and one process of a machine before the others."""
+    """Compile missing code, once per process; the first process of a machine does it before the others."""
     with first_to_compile():
         warm_up()
 
 
 def _outcome(number: int, work: Callable[[], Outcome]) -> Outcome:
-    """Return what becomes of a task; errors are returned, since an engine may change those it passes on."""
+    """Return the outcome of a task, or its error, since an engine may change errors that are raised."""
     try:
         _warm()
         return work()
@@ -99,7 +98,7 @@ def _pack(folder: Path, number: int) -> Outcome:
 
 
 def with_classes(trees: Forest, columns: Mapping[str, Any], class_column: str) -> Forest:
-    """Return trees with only the column of classes; with all columns where there is none of that name."""
+    """Return trees with only the column of classes; with all columns if there is no such column."""
     wanted = [class_column] if class_column in columns else list(columns)
     values = {name: columns[name] for name in wanted}
     lists = {name: x.to_pylist() if hasattr(x, "to_pylist") else x for name, x in values.items()}
@@ -115,25 +114,25 @@ def visit_partition(
     after: Callable[[int], object] = lambda trees: None,
     common: tuple[Matrix, FloatArray] | None = None,
 ) -> int:
-    """Visit the trees of a partition in a round, or in the rest of it; return how many it has.
+    """Visit the trees of a partition in a round, or in the rest of it; return the number of its trees.
 
     Parameters
     ----------
     folder : TrainingFolder
-        The folder of the training; it gets the α.
+        The folder of the training; the α are written to it.
     state : State
-        The state when the round began, or where it was interrupted; it is changed in place.
+        The state at the start of the round, or where it was interrupted; changed in place.
     number : int
         The partition.
     threads : Threads
-        They encode trees while others are visited.
+        Threads that encode trees while others are visited.
     after : callable
-        Called after every group of blocks, with the number of trees that the round has visited.
+        Called after every group of blocks with the number of trees visited in this round.
     common : (array, array), optional
-        The weights and the bias of all partitions when the round began. With them the duality gap is that of
-        this moment; by default each tree adds to it when it is visited.
+        The common weights and bias at the start of the round. With them, the duality gap is that of this
+        moment; by default each tree contributes to it at its visit.
     """
-    compiles(math.inf)  # NumPy rounds other products of float32, and bytes must not depend on who works
+    compiles(math.inf)  # always: NumPy rounds float32 differently, but workers must give equal bytes
     job, (rounds, done) = folder.job, state.progress.tolist()
     encoder, targets, cost = SparseEncoder(folder.spec), np.array(job.targets), np.array(job.cost)
     blocks, key = folder.deal(rounds).blocks[number], key_of(job.seed, rounds)
@@ -154,7 +153,7 @@ def visit_partition(
             added = rows.loss_and_excess(alpha / job.partitions, *common, cost)
             loss += added[0]
             excess += added[1]
-            loss, excess = np.zeros((2, targets.size))  # of no use: those of local weights
+            loss, excess = np.zeros((2, targets.size))  # not used: they belong to the local weights
         at = job.visits * visited, job.visits * of_trees
         figures = PassFigures(state.mean_weights, state.mean_bias, loss, excess, *at)
         rows.visit(
@@ -168,7 +167,7 @@ def visit_partition(
 
 
 def _solve(folder: TrainingFolder, rounds: int, number: int) -> Outcome:
-    """Visit the trees of a partition, and keep what was found."""
+    """Visit the trees of a partition, and store the result."""
     state = folder.load(rounds)
     common = state.weights.copy(), state.bias.copy()
     n_trees = visit_partition(folder, state, number, common=common)
@@ -183,9 +182,10 @@ def _solve(folder: TrainingFolder, rounds: int, number: int) -> Outcome:
 
 
 def add_up(folder: TrainingFolder, before: State) -> State:
-    """Keep and return the state after one more round, from what all partitions found in it.
+    """Add up the results of all partitions in a round; store and return the state after it.
 
-    They are added in the order of the partitions and in double precision: the same bytes whoever was first.
+    They are added in the order of the partitions, in double precision, so the bytes do not depend on the
+    order in which the partitions finish.
     """
     partitions, rounds, after = folder.job.partitions, int(before.progress[0]), folder.new_state()
     total, bias = np.zeros(before.weights.shape), np.zeros(before.bias.size)

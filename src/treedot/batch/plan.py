@@ -1,6 +1,6 @@
-"""The plan of a folder of parts: which inputs, cut into which shards, and what is made of them.
+"""The plan of a folder of parts: the inputs, the shards they are cut into, and the work on them.
 
-It is ``_treedot.json`` in the folder, and decides every byte of every part.
+It is stored as ``_treedot.json`` in the folder, and determines every byte of every part.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from treedot.vectors.parts import (
     read_plan,
 )
 
-SHARD_SIZE = 1 << 24  # bytes of a file, of which one part is made
-FIRST_TREES = 1024  # whose columns are looked at
+SHARD_SIZE = 1 << 24  # bytes of a file per part
+FIRST_TREES = 1024  # trees whose columns are inspected
 
 
 class Input(NamedTuple):
     """A file of trees, as it was when the plan was made.
 
-    A path that is not absolute is a file of the folder itself, whose digest is part of the work.
+    A relative path is a file in the folder itself; its digest is part of the work.
     """
 
     path: str
@@ -54,7 +54,7 @@ class Input(NamedTuple):
 
     @classmethod
     def of(cls, path: str) -> Self:
-        """Look at a file."""
+        """Return the input for a file in its current state."""
         try:
             found = os.stat(path)
         except OSError as error:
@@ -62,7 +62,7 @@ class Input(NamedTuple):
         return cls(path, found.st_size, found.st_mtime_ns)
 
     def check_unchanged(self) -> None:
-        """Raise where the file is not the one that was planned with."""
+        """Raise if the file has changed since the plan was made."""
         if os.path.isabs(self.path) and Input.of(self.path) != self:
             raise SourceError(
                 f"{self.path} has changed since its shards were planned: write to another folder, so that "
@@ -71,7 +71,7 @@ class Input(NamedTuple):
 
 
 class Shard(NamedTuple):
-    """A range of one of the inputs."""
+    """A range of one input."""
 
     file: int
     begin: int
@@ -81,32 +81,32 @@ class Shard(NamedTuple):
 
     @property
     def part(self) -> str:
-        """The name of the part that is made of it."""
+        """The name of its part."""
         return part_name(self.file, self.begin, self.end)
 
     @property
     def range(self) -> FileRange:
-        """Where it is in its file."""
+        """Its range within the file."""
         return FileRange(*self[1:])
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is made, of which shards of which inputs, and how they are read."""
+    """The work on the shards of the inputs, and how the inputs are read."""
 
     work: dict[str, Any]
     reading: Reading
     shard_size: int
     inputs: tuple[Input, ...]
     shards: tuple[Shard, ...]
-    columns: str = ""  # that came with the first trees: a schema of Arrow, in Base64
-    sealed: bool = True  # whether all parts hold digests
+    columns: str = ""  # columns of the first trees: an Arrow schema in Base64
+    sealed: bool = True  # whether all parts contain digests
 
     @classmethod
     def make(
         cls, work: dict[str, Any], reading: Reading, shard_size: int | None, inputs: tuple[Input, ...]
     ) -> Self:
-        """Cut the inputs into shards, if all of them can be read as is asked for."""
+        """Cut the inputs into shards; raise if one of them cannot be read with these settings."""
         size = SHARD_SIZE if shard_size is None else checked_integer("shard_size", shard_size, at_least=1)
         check_settings(reading.format, reading.unit)
         for source in inputs:
@@ -146,29 +146,29 @@ class Plan:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A digest of the plan: parts of plans with the same one are the same."""
+        """A digest of the plan; plans with the same digest have the same parts."""
         return blake2b(json.dumps(self._fields()).encode(), digest_size=16).hexdigest()
 
     def _fields(self) -> dict[str, Any]:
         return {name: value for name, value in asdict(self).items() if name != "sealed"}
 
     def shard(self, number: int) -> Shard:
-        """Return a shard by its number; raise where there is none."""
+        """Return a shard by its number; raise if it does not exist."""
         if checked_integer("the number of a shard", number) not in range(len(self.shards)):
             raise ParameterError(f"there is no shard {number}: there are {len(self.shards)}, from 0")
         return self.shards[number]
 
     def where(self, number: int) -> str:
-        """Return which range of which file a shard is, in words."""
+        """Return a description of a shard for messages: its range and its file."""
         shard = self.shards[number]
         return f"{self.inputs[shard.file].path} [{shard.begin}:{shard.end}]"
 
     def check_same(self, other: Plan, folder: Path) -> None:
-        """Raise where a second run asks for something else than what this folder is of."""
-        instead = "write to another folder, or remove this one to begin anew"
+        """Raise if a second run asks for other work, settings or files than the plan of this folder."""
+        instead = "write to another folder, or delete this one to start again"
         if self.work != other.work:
             differing = _difference(self.work, other.work)
-            raise SpecMismatchError(f"{folder} holds parts of other work ({differing}): {instead}")
+            raise SpecMismatchError(f"{folder} holds parts with other settings ({differing}): {instead}")
         if self.reading != other.reading:
             raise ParameterError(f"the trees of {folder} were read with other settings: {instead}")
         if self.shard_size != other.shard_size:
@@ -176,20 +176,20 @@ class Plan:
         old, new = ({source.path: source for source in plan.inputs} for plan in (self, other))
         if old.keys() != new.keys():
             differing = first_few(sorted(old.keys() ^ new.keys()))
-            raise ParameterError(f"{folder} was made of other files (these differ: {differing}): {instead}")
+            raise ParameterError(f"{folder} was made from other files (different: {differing}): {instead}")
         for source in self.inputs:
             source.check_unchanged()
 
 
 def _first_columns(inputs: tuple[Input, ...], shards: tuple[Shard, ...], reading: Reading) -> str:
-    """Return the columns of the first trees that there are, which a part without rows has, too."""
+    """Return the columns of the first trees found; parts without rows have these columns, too."""
     from treedot.trees.arrow import first_columns, pa
 
     for shard in shards:
         path = inputs[shard.file].path
         if (reading.format or format_of(path)) == "brackets":
             return ""
-        with contextlib.suppress(TreedotError):  # the shard itself will say what is wrong
+        with contextlib.suppress(TreedotError):  # ``do_shard`` will report the error
             for forest, columns in iter_range(path, shard.range, reading, FIRST_TREES, OnBad(lambda _: None)):
                 found = first_columns(columns, len(forest), {})
                 schema = pa.schema([(name, array.type) for name, array in found.items()])
@@ -198,28 +198,28 @@ def _first_columns(inputs: tuple[Input, ...], shards: tuple[Shard, ...], reading
 
 
 def _difference(old: dict[str, Any], new: dict[str, Any]) -> str:
-    """Return the first thing in which two works differ, in words; vectors by their fingerprint."""
+    """Describe the first difference of two works; vectors are compared by their fingerprint."""
     key = next(key for key in {**old, **new} if old.get(key) != new.get(key))
     a, b = (x.get("fingerprint") if isinstance(x, dict) else x for x in (old.get(key), new.get(key)))
-    return f"{key} {a}, and not {b}"
+    return f"{key} is {a}, not {b}"
 
 
 def find_inputs(
     paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], format: str | None, folder: Path
 ) -> tuple[Input, ...]:
-    """Return the files that paths stand for, those of patterns and folders in the order of their names."""
+    """Return the files that paths refer to; those of patterns and folders are sorted by name."""
     given = path_list(paths)
     own = os.path.abspath(folder)
     files = dict.fromkeys(os.path.abspath(file) for path in given for file in _files(os.fspath(path), format))
     inputs = tuple(Input.of(file) for file in files if not file.startswith(os.path.join(own, "")))
     if not inputs:
-        raise SourceError(f"there is no file of trees in {first_few([os.fspath(path) for path in given])}")
+        raise SourceError(f"no file of trees found in {first_few([os.fspath(path) for path in given])}")
     return inputs
 
 
 def _files(path: str, format: str | None) -> Iterator[str]:
     if path == "-":
-        raise ParameterError("standard input cannot be cut into shards: give files")
+        raise ParameterError("standard input cannot be cut into shards: pass files")
     if os.path.isdir(path):
         yield from (file.path for file in walk([path], lambda name: is_known(name, format)))
     elif os.path.exists(path) or not glob.has_magic(path):
@@ -232,16 +232,16 @@ def _files(path: str, format: str | None) -> Iterator[str]:
 
 
 def check_folder(folder: Path) -> None:
-    """Raise where a folder cannot become one of parts: others' files are never mixed with parts."""
+    """Raise if a folder cannot hold parts; it must not contain other files."""
     try:
         os.fspath(folder).encode()
     except UnicodeEncodeError:
         raise ParameterError(
-            f"cannot write parts to {folder}: this name is not UTF-8, which Arrow needs: choose another"
+            f"cannot write parts to {folder}: its name is not UTF-8, which Arrow requires; choose another"
         ) from None
     check_parent(folder)
     if folder.exists() and not folder.is_dir():
         raise SourceError(f"cannot write parts to {folder}: it is not a folder")
     others = [name for name in os.listdir(folder) if name[0] not in "_."] if folder.exists() else []
     if others and not (folder / PLAN).exists():
-        raise SourceError(f"cannot write parts to {folder}: there are other files in it, such as {others[0]}")
+        raise SourceError(f"cannot write parts to {folder}: it contains other files, such as {others[0]}")

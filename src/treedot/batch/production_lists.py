@@ -1,4 +1,4 @@
-"""The first work of finding near-duplicates: trees to lists of their productions, by keys that all share."""
+"""The first work of ``find_duplicates``: trees to lists of their productions, as keys hashed from labels."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from treedot.clones.similarity import occurrences
 from treedot.readers import read_trees
 from treedot.trees import Forest
 
-LISTS = ("row", "nodes", "tree_key", "productions")  # columns of parts
+LISTS = ("row", "nodes", "tree_key", "productions")  # columns of the parts
 OWN = ("group", "similarity", "agreement", "bits", "band", "row", "nodes")  # columns of the result
 
 
 class ProductionLists(Work):
-    """Trees to the keys of their productions, and one that equal trees have in common.
+    """Lists the keys of each tree's productions, and a key that only equal trees share.
 
     Parameters
     ----------
     threshold, min_nodes
-        As of ``find_duplicates``.
+        As in ``find_duplicates``.
     """
 
     key = b"treedot.duplicates"
@@ -37,14 +37,14 @@ class ProductionLists(Work):
 
     @property
     def description(self) -> dict[str, Any]:
-        """All that determines a row, as JSON values."""
+        """Everything that determines a row, as JSON values."""
         settings = {"threshold": self._threshold, "min_nodes": self._min_nodes}
         digest = blake2b(json.dumps(settings).encode(), digest_size=16).hexdigest()
-        # The fingerprint is last: where works differ, the first thing that does is told.
+        # The fingerprint is last, since messages name the first difference of two works.
         return {"task": "duplicates", **settings, "fingerprint": digest}
 
     def batches(self, source: Source) -> Iterator[tuple[Columns, Columns]]:
-        """Yield the trees of a shard that are large enough, and the columns that came with them."""
+        """Yield the trees of a shard that are large enough, and the other columns of its input."""
         for forest, others in source.pieces():
             check_names((*LISTS, *OWN), others)
             chosen = np.flatnonzero(forest.sizes >= self._min_nodes)
@@ -53,18 +53,18 @@ class ProductionLists(Work):
             yield _listed(forest[chosen], chosen + source.n_trees), columns
 
     def warm_up(self) -> None:
-        """Load and compile what ``batches`` needs."""
+        """Load and compile the code that ``batches`` uses."""
         _listed(read_trees([SMALL_TREE]), np.zeros(1, np.int64))
 
 
 def _check_places(columns: Columns, count: int) -> None:
-    """Raise where columns of places hold something else: now, and not when groups are made at the end."""
+    """Raise if columns of places hold other values; better now than when groups are made at the end."""
     known = {name: columns[name] for name in PLACE if name in columns}
     Places({name: x.to_pylist() if hasattr(x, "to_pylist") else x for name, x in known.items()}, count)
 
 
 def _listed(forest: Forest, rows: Any) -> Columns:
-    """Return the lists of trees, of these numbers, as columns of Arrow."""
+    """Return the lists of trees as Arrow columns; ``rows`` holds the trees' numbers."""
     from treedot.trees.arrow import pa
 
     tree, production, occurrence = occurrences(forest)

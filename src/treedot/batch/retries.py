@@ -1,4 +1,4 @@
-"""What becomes of tasks: each is done by an engine, and once more where its worker died."""
+"""The outcomes of tasks: an engine runs each one, and once more if its worker dies."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from treedot.batch.shard import Outcome
 
 
 def outcomes(engine: Engine, function: Callable[..., Outcome], tasks: Iterable[Task]) -> Iterator[Outcome]:
-    """Yield the outcome of every task, which its last argument is the number of.
+    """Yield the outcome of every task; the last argument of a task is its number.
 
-    Those whose worker died are tried once more when the others are done, one at a time: so the one that
-    kills its worker is known for certain, and takes no neighbour with it.
+    Tasks whose worker died are repeated when the others are done, one at a time. So it is certain which task
+    kills its worker, and no other task is lost with it.
     """
     lost = []
     for task, result in engine(function, tasks):
@@ -23,12 +23,12 @@ def outcomes(engine: Engine, function: Callable[..., Outcome], tasks: Iterable[T
     for task in lost:
         ((_, result),) = engine(function, [task])
         if not isinstance(result, Outcome):
-            error = f"its worker died, twice ({type(result).__name__}: {' '.join(str(result).split())})"
+            error = f"its worker died twice ({type(result).__name__}: {' '.join(str(result).split())})"
             result = Outcome(task[-1], error=error)
         yield result
 
 
 def first_failure(failures: Sequence[Outcome], name: Callable[[int], str]) -> str:
-    """Return which task failed first, by its number, and why, in one line."""
+    """Return the failed task with the lowest number, and its error, in one line."""
     first = min(failures)
     return f"the first, {name(first.shard)}: {first.error.splitlines()[-1]}"

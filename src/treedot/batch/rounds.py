@@ -1,4 +1,4 @@
-"""The course of a training: the job is made, rounds follow one another, and a model comes of them."""
+"""The course of a training: prepare the job, run its rounds, and make the model."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from treedot.models.tree_classifier import TreeClassifier
 
 
 class Progress(NamedTuple):
-    """How far a training is."""
+    """The progress of a training."""
 
-    passes: int  # complete ones; -1 while trees are read
-    trees: int  # that have been read, or visited in the next pass
-    of_trees: int  # in all; 0 while they are read
+    passes: int  # complete passes; -1 while trees are read
+    trees: int  # trees read so far, or visited in the current pass
+    of_trees: int  # the number of all trees; 0 while they are read
     gap: float  # after the last complete pass
 
 
@@ -35,9 +35,9 @@ def make_job(
     choice: dict[str, Any],
     **how: int,
 ) -> Job:
-    """Return what partitions have in common, from the settings and the facts of all trees.
+    """Return the settings that all partitions share, from the classifier and the facts of all trees.
 
-    ``how`` holds the numbers of partitions, of rounds and of visits.
+    ``how`` holds the numbers of partitions, rounds and visits.
     """
     problems = make_problems(classifier, facts)
     return Job(
@@ -52,12 +52,12 @@ def make_job(
 
 
 class Rounds:
-    """The rounds of a training, and what is told of them.
+    """The rounds of a training, with reports of their progress.
 
     Parameters
     ----------
     folder : TrainingFolder
-        The folder, in which the job is known.
+        The folder; its job must be stored already.
     tell : callable
         Called with a ``Progress``.
     """
@@ -67,22 +67,22 @@ class Rounds:
         self._n_trees = int(folder.sizes.sum())
 
     def run(self, state: State, make: Callable[[State], State], tol: float = -np.inf) -> State:
-        """Make rounds until the gap is small, or there were enough; return the last state."""
+        """Run rounds until the gap is at most ``tol``, or all rounds are done; return the last state."""
         self.tell(state)
-        # A round that was begun is made to its end: its state is not a model.
+        # An interrupted round is always completed: its state is not a model.
         while state.progress[1] or (state.progress[0] < self._folder.job.rounds and state.gap.max() > tol):
             state = make(state)
             self.tell(state)
         return state
 
     def tell(self, state: State, trees: int = 0) -> None:
-        """Report the state, and how many trees the next round has visited."""
+        """Report the state, and the number of trees visited in the current round."""
         self._tell(Progress(int(state.progress[0]), trees, self._n_trees, float(state.gap.max())))
 
     def model(
         self, weights: Matrix, bias: FloatArray, class_column: str, training: dict[str, Any]
     ) -> LinearModel:
-        """Return the model of some weights, with the facts of its training."""
+        """Return the model with these weights, and the facts of its training."""
         facts = self._folder.trees.facts
         known = {
             "training": {**self._folder.job.choice, **training},

@@ -1,4 +1,4 @@
-"""How a folder of parts is planned, handed to an engine, and taken up again where it was."""
+"""Plan a folder of parts, run the shards on an engine, and resume interrupted runs."""
 
 from __future__ import annotations
 
@@ -26,35 +26,35 @@ OnDone = Callable[[Outcome, int], object]
 
 
 class Done(NamedTuple):
-    """What a run has done.
+    """The result of a run.
 
     Attributes
     ----------
     made : int
         The number of parts that the run made.
     found : int
-        The number of parts that were there before.
+        The number of parts that existed before.
     rows : int
         The rows of all parts.
     skipped : int
-        The number of trees that could not be read and were left out.
+        The number of trees that could not be read and were skipped.
     """
 
     made: int
     found: int
     rows: int
-    skipped: int  # trees that could not be read, and were left out
+    skipped: int  # trees that could not be read
 
 
 class Workers(NamedTuple):
-    """Who does the work of a run, and which share of it."""
+    """The engine of a run, and its share of the work."""
 
     client: Any
     workers: int | None
     share: tuple[int, int]
 
     def check(self) -> None:
-        """Raise where nothing can be done, before anything is planned."""
+        """Raise for an invalid share or client, before anything is planned."""
         check_client(self.client, self.workers)
         share = self.share
         if not (
@@ -67,12 +67,12 @@ class Workers(NamedTuple):
 
 
 def planned(paths: Paths, folder: Path, work: Work, reading: Reading, shard_size: int | None) -> Plan:
-    """Return the plan of a folder, made where there is none; raise where it is that of other work."""
+    """Return the plan of a folder, made if there is none; raise if the folder belongs to other work."""
     check_folder(folder)
     inputs = find_inputs(paths, checked_reading(reading).format, folder)
     if not (folder / PLAN).exists():
         with lock(folder):
-            if not (folder / PLAN).exists():  # another process may have made it meanwhile
+            if not (folder / PLAN).exists():  # another process may have written it meanwhile
                 plan = Plan.make(work.description, reading, shard_size, inputs)
                 folder.mkdir(exist_ok=True)
                 work.save(folder)
@@ -86,7 +86,7 @@ def planned(paths: Paths, folder: Path, work: Work, reading: Reading, shard_size
 
 
 def _mend(folder: Path, work: Work) -> None:
-    """Write again what workers need, where that is missing or damaged."""
+    """Restore the files that workers need, if they are missing or damaged."""
     try:
         load_work(folder, work.description)
     except (TreedotError, OSError):
@@ -94,7 +94,7 @@ def _mend(folder: Path, work: Work) -> None:
 
 
 def run(folder: Path, plan: Plan, by: Workers, on_done: OnDone | None) -> Done:
-    """Make the parts of a plan that are not there yet; raise where some could not be made."""
+    """Make the missing parts of a plan; raise if some could not be made."""
     which, shares = by.share
     folder = Path(os.path.abspath(folder))
     remove_stale(folder)
@@ -105,7 +105,7 @@ def run(folder: Path, plan: Plan, by: Workers, on_done: OnDone | None) -> Done:
     if missing:
         with opened(by.client, by.workers) as engine:
             for outcome in outcomes(engine, do_shard, [(os.fspath(folder), number) for number in missing]):
-                if outcome.error:  # also of a worker that died, and could not write it down
+                if outcome.error:  # also if the worker died and could not record the failure itself
                     note_failure(os.fspath(folder), outcome.shard, outcome.error)
                 done.append(outcome)
                 if on_done is not None:
@@ -121,5 +121,5 @@ def run(folder: Path, plan: Plan, by: Workers, on_done: OnDone | None) -> Done:
 def _message(folder: Path, plan: Plan, failures: list[Outcome], total: int) -> str:
     return (
         f"{len(failures)} of {total} shards failed ({first_failure(failures, plan.where)}); the others are "
-        f"finished. Run it again to try only these; treedot batch status {folder} lists them"
+        f"finished. Repeat the call to retry only these; treedot batch status {folder} lists them"
     )

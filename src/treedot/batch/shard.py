@@ -1,4 +1,4 @@
-"""The shard function: one range of a file to one part. It knows no engine."""
+"""Make one part from one shard, without an engine."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from treedot.vectors.dense.label_table import small_tables
 from treedot.vectors.encoder_cache import clear_encoders
 from treedot.vectors.parts import PLAN
 
-LABEL_BYTES = 3 << 27  # of the vectors of labels: 384 MiB
-MAX_MESSAGES = 20  # about trees that were left out, of one shard
+LABEL_BYTES = 3 << 27  # bytes for vectors of labels: 384 MiB
+MAX_MESSAGES = 20  # most messages about skipped trees, per shard
 
 
 class Outcome(NamedTuple):
@@ -38,11 +38,11 @@ class Outcome(NamedTuple):
     rows : int
         The rows of its part.
     error : str
-        The message of the error; empty where there is none.
+        The error message; empty if there was no error.
     skipped : int
-        The number of trees that could not be read and were left out.
+        The number of trees that could not be read and were skipped.
     messages : tuple of str
-        The errors of the first of these.
+        The errors of the first skipped trees.
     """
 
     shard: int
@@ -53,14 +53,14 @@ class Outcome(NamedTuple):
 
     @classmethod
     def failed(cls, number: int, error: Exception) -> Self:
-        """Return the outcome of a task that raised; unknown errors come with their traceback.
+        """Return the outcome of a task that raised an error; unexpected errors include their traceback.
 
         Parameters
         ----------
         number : int
             The number of the shard.
         error : Exception
-            What was raised.
+            The exception.
 
         Returns
         -------
@@ -73,16 +73,16 @@ class Outcome(NamedTuple):
 
     @classmethod
     def of(cls, number: int, rows: int, left_out: list[SourceError]) -> Self:
-        """Return the outcome of a task that was done.
+        """Return the outcome of a successful task.
 
         Parameters
         ----------
         number : int
             The number of the shard.
         rows : int
-            The number of rows that were written.
+            The number of rows written.
         left_out : list of SourceError
-            The errors of trees that were left out.
+            The errors of skipped trees.
 
         Returns
         -------
@@ -93,17 +93,17 @@ class Outcome(NamedTuple):
 
 
 def do_shard(folder: str, number: int) -> Outcome:
-    """Make one part of a folder, by one thread; it appears whole or not at all.
+    """Make one part of a folder, in one thread; its file appears atomically.
 
-    This is all that an engine has to call, anywhere where the folder and the inputs can be reached. Errors
-    are returned, and written to the folder for ``status``: one shard that fails is no reason to end others.
+    An engine only has to call this function, on any machine that can reach the folder and the inputs. Errors
+    are returned, and stored in the folder for ``status``; a failed shard does not stop the others.
 
     Parameters
     ----------
     folder : str
         The folder that ``plan_encode`` or ``plan_predict`` made.
     number : int
-        Which shard, from 0.
+        The number of the shard, from 0.
 
     Returns
     -------
@@ -125,7 +125,7 @@ def do_shard(folder: str, number: int) -> Outcome:
 
 
 def note_failure(folder: str, number: int, error: str) -> None:
-    """Write down why a shard failed; where that cannot be written, the outcome still says it."""
+    """Store the error of a failed shard; if that is impossible, only the outcome reports it."""
     with contextlib.suppress(TreedotError, OSError):
         shard = Plan.load(checked_path("folder", folder)).shard(number)
         with write_whole(failure_file(Path(folder), shard), sweep=False) as aside:
@@ -133,14 +133,14 @@ def note_failure(folder: str, number: int, error: str) -> None:
 
 
 def failure_file(folder: Path, shard: Shard) -> Path:
-    """Return where it is written why a shard failed."""
+    """Return the file that stores the error of a failed shard."""
     return folder / shard.part.replace("part-", "_failed-").replace(".arrow", ".txt")
 
 
 class _Job:
-    """The plan of a folder and its work, loaded once in a process.
+    """The plan of a folder and its work, loaded once per process.
 
-    What was kept for another folder is dropped, and label tables are small: a process has one gigabyte.
+    The data of another folder are dropped and label tables are small: a process should fit in one gigabyte.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -158,10 +158,10 @@ class _Job:
         return Source(self._plan.inputs[shard.file].path, shard.range, self._plan.reading, on_bad)
 
     def warm_up(self, shard: Shard) -> None:
-        """Compile what shards need, where it is not compiled yet: one process of a machine before the others.
+        """Compile the code that shards need; the first process of a machine does it before the others.
 
-        To compile takes seconds, and many processes that do so at once have crashed by what they wrote to
-        the same files.
+        Compiling takes seconds, and many processes that compile at once have crashed, since they write to the
+        same cache files.
         """
         with self._lock:
             if self._is_warm:
@@ -170,7 +170,7 @@ class _Job:
                 with small_tables(LABEL_BYTES):
                     self._work.warm_up()
                 if self._work.reads_trees:
-                    with contextlib.suppress(TreedotError):  # which the shard itself will tell
+                    with contextlib.suppress(TreedotError):  # ``write_part`` will report the error
                         next(self._source(shard, OnBad(lambda _: None)).pieces())
             self._is_warm = True
 
@@ -193,7 +193,7 @@ class _Job:
 
 
 def load_work(folder: Path, description: dict[str, Any]) -> Work:
-    """Return the work that was saved in a folder."""
+    """Load the work that was saved in a folder."""
     work: Work
     match description.get("task"):
         case "encode":
@@ -205,9 +205,9 @@ def load_work(folder: Path, description: dict[str, Any]) -> Work:
         case "similar pairs":
             work = PairSearch(folder, description)
         case other:
-            raise SourceError(f"{folder} is of a work that this treedot does not know: {other!r}")
+            raise SourceError(f"{folder} holds work of an unknown kind, {other!r}: update treedot")
     if work.description != description:
-        raise SourceError(f"{folder} is damaged: what it was made with is not what its plan says")
+        raise SourceError(f"{folder} is damaged: its work does not match its plan")
     return work
 
 

@@ -1,4 +1,4 @@
-"""How far a folder of parts is, read from the parts themselves."""
+"""The progress of a folder of parts, read from the parts themselves."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from treedot.batch.shard import failure_file
 from treedot.errors import SourceError
 from treedot.parameters import checked_path
 
-PAIRS = "_pairs"  # the folder of the second round of a search for near-duplicates
+PAIRS = "_pairs"  # the folder for the second round of a search for near-duplicates
 DUPLICATES = "duplicates.arrow"
-MAX_MESSAGE = 1 << 20  # bytes of what is kept of a failure
+MAX_MESSAGE = 1 << 20  # most bytes read of a stored failure
 
 
 class Status(NamedTuple):
-    """How far a folder of parts is.
+    """The progress of a folder of parts.
 
     The parts of a search for near-duplicates are lists of productions and pairs.
 
@@ -33,10 +33,10 @@ class Status(NamedTuple):
     rows : int
         The rows of the finished parts; of a search for near-duplicates, the trees.
     missing : list of str
-        The parts that are not there, or damaged. Where all parts are there and the result that is made of
-        them is not, the result.
+        The parts that are missing or damaged. If all parts are finished but the result made from them is
+        missing, the name of the result.
     failed : dict of str to str
-        The error of each missing part that was tried.
+        The error of each missing part that was attempted.
     """
 
     parts: int
@@ -46,7 +46,7 @@ class Status(NamedTuple):
 
 
 def status(folder: str | os.PathLike[str]) -> Status:
-    """Read all parts of a folder, and count those that are finished.
+    """Read all parts of a folder and count the finished ones.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def status(folder: str | os.PathLike[str]) -> Status:
     Returns
     -------
     Status
-        What is finished, and what is missing.
+        The numbers of parts and rows, and the missing parts.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def status(folder: str | os.PathLike[str]) -> Status:
 
 
 def _with_pairs(folder: Path, plan: Plan, own: Status) -> Status:
-    """Add the parts of pairs, which are one where they are not planned yet."""
+    """Add the parts of pairs; they count as one while they are not planned yet."""
     if not is_planned(folder / PAIRS, plan):
         return own._replace(parts=own.parts + 1, missing=[*own.missing, PAIRS])
     pairs = plan_status(folder / PAIRS, Plan.load(folder / PAIRS))
@@ -92,7 +92,7 @@ def _with_pairs(folder: Path, plan: Plan, own: Status) -> Status:
 
 
 def plan_status(folder: Path, plan: Plan) -> Status:
-    """Read the parts of a plan."""
+    """Return the progress of a plan, from its parts."""
     rows = list(rows_of_shards(folder, plan, range(len(plan.shards))).values())
     missing = [shard for shard, found in zip(plan.shards, rows, strict=True) if found is None]
     failed = {}
@@ -104,12 +104,12 @@ def plan_status(folder: Path, plan: Plan) -> Status:
 
 
 def is_complete(folder: Path, plan: Plan) -> bool:
-    """Return whether all parts of a plan are there; whether they are damaged is seen when they are read."""
+    """Return whether all parts of a plan exist; damage is detected when they are read."""
     return all(_rows(folder, plan, shard, look_closely=False) is not None for shard in plan.shards)
 
 
 def rows_of_shards(folder: Path, plan: Plan, numbers: range) -> dict[int, int | None]:
-    """Return how many rows the parts of shards have, None where they are not there or damaged."""
+    """Return the number of rows in the parts of shards; None for parts that are missing or damaged."""
     with thread_map(-1, len(numbers)) as run_all:
         shards = [plan.shards[number] for number in numbers]
         rows = run_all(lambda shard: _rows(folder, plan, shard, look_closely=True), shards)

@@ -1,9 +1,8 @@
-"""Training on more trees than memory holds, by one process that may be killed: one partition, in passes.
+"""Train on more trees than fit in memory, in one process that can be killed and resumed.
 
-A pass is a round of a single partition (``partition``). It visits the blocks in another random order each
-time, and each of their rows three times. While some are visited, other threads encode the next ones. The
-model is the mean of the weights over all visits of the last pass: after few passes it is much better than the
-weights after the last visit.
+A pass is a round with a single partition (``partition``). Each pass visits the blocks in a new random order,
+and each of their rows three times. Meanwhile other threads encode the next blocks. The model is the mean of
+the weights over all visits of the last pass: after few passes it is much better than the final weights.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from treedot.readers import iter_trees
 from treedot.trees import Forest
 
 MAX_PASSES = 20
-VISITS = 3  # of every tree in a pass
+VISITS = 3  # visits to every tree in a pass
 SECONDS = 30.0  # between checkpoints
 
 
@@ -54,21 +53,21 @@ def train_files(
 ) -> LinearModel:
     """Train a linear model on files of trees, in memory that does not grow with their number.
 
-    It minimises what ``TreeClassifier`` minimises, and by the same steps, but with weights of single
-    precision for all columns. The trees are read once and kept in a folder, 100 bytes for one of 30 nodes.
-    There each pass leaves what it found: a training that was killed goes on with the same call, and ends with
-    the same model, to the byte, as one that was not.
+    It minimises the same objective as ``TreeClassifier``, by the same steps, but with single-precision
+    weights for all columns. The trees are read once and kept in a folder, at 100 bytes for a tree of 30
+    nodes. Each pass stores its result there. So the same call resumes a training that was killed, and the
+    model has the same bytes as without the interruption.
 
     Parameters
     ----------
     paths : path or sequence of paths
         Files of trees, as ``read_trees`` takes them.
     label : str
-        The column that holds the classes, which are taken as texts.
+        The column of the classes; its values are converted to strings.
     checkpoint : path
-        The folder, which must not exist or be that of the same training: the same files, unchanged, and the
-        same settings, but for ``tol``, ``max_passes`` and ``n_jobs``. So a training that ended can be given
-        more passes. It stays until you delete it.
+        The folder of the training. It must not exist, or belong to the same training: the same unchanged
+        files and the same settings, except ``tol``, ``max_passes`` and ``n_jobs``. So a finished training can
+        be given more passes. The folder stays until you delete it.
     format : str, default=None
         The format of the files, as in ``read_trees``.
     column : str, default=None
@@ -76,13 +75,13 @@ def train_files(
     unit : str, default=None
         Which part of a file is a tree, as in ``read_trees``.
     on_bad : callable, default=None
-        Called with the error of every tree that cannot be read, which is then left out.
+        Called with the error of every tree that cannot be read; the tree is then skipped.
     progress : callable, default=None
         Called with a ``Progress`` after every batch.
     **settings
-        The parameters of ``TreeClassifier``. Where there are several λ or C, they are chosen on a random
-        sample of 20,000 trees. The vectorizer hashes, by default into ``2**22`` columns; ``max_passes`` is 20
-        by default.
+        The parameters of ``TreeClassifier``. If several λ or C are given, the choice is made on a random
+        sample of 20,000 trees. The vectorizer must hash; by default it has ``2**22`` columns. ``max_passes``
+        is 20 by default.
 
     Returns
     -------
@@ -91,9 +90,10 @@ def train_files(
 
     Notes
     -----
-    The weights are the means over all visits of the last pass, which are much better than the last ones after
-    few passes, and the same in the end. Their duality gap is at most the mean of the gaps, since P is convex
-    and D is concave, and that is estimated: each row adds to the gap, and is taken as the pass met it.
+    The weights are means over all visits of the last pass. After few passes they are much better than the
+    final weights; in the limit they are the same. Their duality gap is at most the mean gap over the visits,
+    since P is convex and D is concave. The mean gap is estimated: each row contributes to it with the weights
+    at its visit.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def held_training(
     progress: Tell | None,
     settings: dict[str, Any],
 ) -> Iterator[LinearModel]:
-    """Train as ``train_files`` does; no other process gets the folder while the model is in use."""
+    """Train as ``train_files`` does; keep other processes out of the folder while the model is in use."""
     classifier = make_classifier({"max_passes": MAX_PASSES, **settings})
     tell = progress or (lambda _: None)
     files = path_list(paths)
@@ -127,7 +127,7 @@ def held_training(
         **_described(files),
         **reading,
         "label": class_column,
-        "leaving out bad trees": on_bad is not None,
+        "leaving out bad trees": on_bad is not None,  # stored: the name must not change
         **described_settings(classifier),
     }
 
@@ -145,20 +145,20 @@ def held_training(
 
 
 def _described(files: list[Any]) -> dict[str, Any]:
-    """Return what tells files from others, and from what they are after a change."""
+    """Return the path, size and modification time of files, to detect other or changed files."""
     if not files:
-        raise SourceError("there are no files to train on")
+        raise SourceError("no files to train on")
     found: dict[str, Any] = {"files": [os.path.abspath(path) for path in files]}
     for path in files:
         if not os.path.isfile(path):
-            raise SourceError(f"cannot train on {path}: a training that may be killed reads plain files")
+            raise SourceError(f"cannot train on {path}: with a checkpoint, only regular files can be read")
         status = os.stat(path)
         found[os.path.abspath(path)] = [status.st_size, status.st_mtime_ns]
     return found
 
 
 def _train(folder: SoleFolder, classifier: TreeClassifier, class_column: str, tell: Tell) -> LinearModel:
-    """Choose the settings, make the passes that are left, and return the model."""
+    """Choose the settings, make the remaining passes, and return the model."""
     choice = folder.choice(lambda: choose(folder.trees, classifier))
     how = {"partitions": 1, "rounds": classifier.max_passes, "visits": VISITS}
     folder.write_job(make_job(classifier, [folder.facts], folder.facts, choice, **how))
@@ -170,7 +170,7 @@ def _train(folder: SoleFolder, classifier: TreeClassifier, class_column: str, te
 
 
 def _pass(folder: SoleFolder, state: State, threads: Threads, rounds: Rounds) -> State:
-    """Visit what is left of a pass, and keep the state after it and now and then."""
+    """Visit the rest of a pass; store the state after it, and at intervals."""
     watch = Stopwatch()
 
     def after(trees: int) -> None:

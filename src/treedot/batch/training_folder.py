@@ -1,19 +1,18 @@
-"""What a training keeps in its folder: trees, α, weights, and what each partition found.
+"""The folder of a training: trees, α, weights, and the results of each partition.
 
 ==================================== ===================================================================
-``request.json``                     what was asked for; never changed
-``trees/_treedot.json``              the inputs, and the shards that they are cut into; never changed
-``trees/000007/``                    the trees of a shard, packed, in blocks, and their facts
-``training.json``                    the settings that were chosen, the problems; never changed
-``weights-0003.safetensors``         the state after three rounds
-``partition-0003-00007.safetensors`` what partition 7 found in round three: local weights
-``partition-0003-00007.alpha``       the α of its trees after round three
-``written.json``                     the facts of the model, before it is written and the folder removed
+``request.json``                     the inputs and settings; never changed ``trees/_treedot.json`` the
+inputs, and the shards that they are cut into; never changed ``trees/000007/``                    the trees of
+a shard, packed, in blocks, and their facts ``training.json``                    the settings that were
+chosen, the problems; never changed ``weights-0003.safetensors``         the state after three rounds
+``partition-0003-00007.safetensors`` the result of partition 7 in round three: local weights
+``partition-0003-00007.alpha``       the α of its trees after round three ``written.json`` the facts of the
+model, before it is written and the folder removed
 ==================================== ===================================================================
 
-What a file holds follows from its name: a task whose file is there is done, and one that is done twice does
-no harm. All files but the α appear whole. A task writes its α first and then the digest of each block, so
-that the α of a task that was killed are never used.
+The name of a file determines its content. So a task is done if its file exists, and repeating it does no
+harm. All files except the α are written atomically. A task writes its α first, and then the digest of each
+block, so the α of a killed task are never used.
 
 The folder of ``train_files`` has one partition and is used by one process. It differs:
 
@@ -66,22 +65,22 @@ ALPHA = np.dtype("<f4")
 
 
 class ShardPlace(NamedTuple):
-    """Where the packed trees of a shard are."""
+    """The location of the packed trees of a shard."""
 
     folder: Path
-    identity: str  # which its files hold
-    whole: Path  # the folder to delete where they are damaged
+    identity: str  # stored in its files
+    whole: Path  # the folder to delete if they are damaged
 
 
 class PackedShards:
-    """The trees of all shards, with their classes, which are numbered in the order in which they are met.
+    """The trees of all shards, with their classes, numbered in the order of their first occurrence.
 
     Parameters
     ----------
     places : sequence of ShardPlace
-        Where the trees of each shard are.
+        The location of each shard's trees.
     shards : sequence of BlockFacts
-        What is known of each.
+        The facts of each shard.
     """
 
     def __init__(self, places: Sequence[ShardPlace], shards: Sequence[BlockFacts]) -> None:
@@ -99,7 +98,7 @@ class PackedShards:
         self.facts = BlockFacts(sizes, list(names), counts.tolist(), digest.hexdigest())
 
     def block(self, number: int) -> Block:
-        """Return a block, whose numbers of classes are those of all shards."""
+        """Return a block, with the class numbers of all shards."""
         shard, own = self._places[number]
         place = self._shards[shard]
         with refused(place.whole):
@@ -108,13 +107,13 @@ class PackedShards:
 
 
 class Job(NamedTuple):
-    """All that partitions have in common, as JSON values."""
+    """Everything that partitions have in common, as JSON values."""
 
     shards: list[Any]  # BlockFacts
     choice: dict[str, Any]
     spec: dict[str, Any]
     targets: list[int]
-    cost: list[list[float]]  # with C
+    cost: list[list[float]]  # including the factor C
     seed: int
     partitions: int
     rounds: int
@@ -122,17 +121,17 @@ class Job(NamedTuple):
 
 
 class State(NamedTuple):
-    """How far a training is; the arrays are changed in place."""
+    """The state of a training; its arrays are changed in place."""
 
     weights: Matrix  # (columns, problems), float32
-    mean_weights: Matrix  # over the visits of the round, or of the last one where none was begun
+    mean_weights: Matrix  # over the visits of this round, or of the last one before it starts
     bias: FloatArray
     mean_bias: FloatArray
-    loss: FloatArray  # what the trees that the round has visited add to P
-    excess: FloatArray  # and to the duality gap
-    gap: FloatArray  # found by the last complete round
+    loss: FloatArray  # contribution to P of the trees visited in this round
+    excess: FloatArray  # their contribution to the duality gap
+    gap: FloatArray  # the gap of the last complete round
     progress: IntArray  # complete rounds, and groups of blocks visited in the next one
-    alpha_digests: Array  # of the α of every block, after an even and after an odd number of rounds
+    alpha_digests: Array  # digests of every block's α, after an even and after an odd number of rounds
 
     @classmethod
     def begin(cls, columns: int, problems: int, blocks: int) -> Self:
@@ -145,32 +144,32 @@ class State(NamedTuple):
 
     @property
     def penalty(self) -> FloatArray:
-        """What weights and bias add to P."""
+        """The contribution of weights and bias to P."""
         penalty: FloatArray = (self.bias**2 + sums_of_column_squares(self.weights)) / 2
         return penalty
 
 
 class Update(NamedTuple):
-    """What a partition found in a round: the local weights, which have changed in some columns."""
+    """The result of a partition in a round: the local weights of the columns that changed."""
 
     columns: IntArray
     weights: Matrix
     bias: FloatArray
-    loss: FloatArray  # what its trees added to P when the round began
+    loss: FloatArray  # its trees' contribution to P at the start of the round
     excess: FloatArray  # and to the duality gap
-    alpha_digests: Array  # of its blocks
+    alpha_digests: Array  # digests of the α of its blocks
 
 
 class Deal(NamedTuple):
-    """Which partition has which blocks in a round."""
+    """The assignment of blocks to partitions in a round."""
 
-    blocks: list[IntArray]  # of every partition, ascending
-    partition: IntArray  # of every block
-    first: IntArray  # the place of its first tree among those of the partition
+    blocks: list[IntArray]  # the blocks of every partition, ascending
+    partition: IntArray  # the partition of every block
+    first: IntArray  # the position of each block's first tree within its partition
 
 
 class TrainingFolder:
-    """A folder whose trees are read, for many processes.
+    """The folder of a training by many processes, after its trees have been read.
 
     Parameters
     ----------
@@ -184,11 +183,11 @@ class TrainingFolder:
 
     @cached_property
     def identity(self) -> str:
-        """The digest of the request, which all files hold."""
+        """The digest of the request, stored in all files."""
         return training_identity(self.path)
 
     def shard_place(self, number: int) -> ShardPlace:
-        """Return where the trees of a shard are; they are packed again where they are missing."""
+        """Return the location of a shard's trees; missing trees are packed again."""
         folder = self.path / TREES / f"{number:06d}"
         return ShardPlace(folder, f"{self.identity}/{folder.name}", folder)
 
@@ -197,17 +196,17 @@ class TrainingFolder:
         return PackedShards([self.shard_place(number) for number in range(len(shards))], shards)
 
     def read_facts(self, number: int) -> BlockFacts:
-        """Return what is known of a shard that was packed."""
+        """Return the facts of a packed shard."""
         place = self.shard_place(number)
         return BlockFacts(**read_json(place.folder / FACTS, place.identity))
 
     @cached_property
     def job(self) -> Job:
-        """What partitions have in common."""
+        """The settings that all partitions share."""
         return Job(**read_json(self.path / TRAINING, self.identity))
 
     def write_job(self, job: Job) -> None:
-        """Keep what partitions have in common."""
+        """Store the settings that all partitions share."""
         write_json(self.path / TRAINING, job._asdict(), self.identity)
 
     @cached_property
@@ -226,10 +225,10 @@ class TrainingFolder:
         return np.array(self.trees.facts.sizes)
 
     def _deal(self, rounds: int) -> Deal:
-        """Return which blocks partitions have in the round that follows on some rounds.
+        """Return the assignment of blocks in the round after ``rounds`` complete ones.
 
-        They are dealt out at random, anew in every round: of what two partitions would settle between them,
-        fixed ones settle little in a round.
+        Blocks are dealt at random, anew in every round: with fixed partitions, a round does little for
+        interactions between two of them.
         """
         partitions = self.job.partitions
         order = shuffled(self.sizes.size, key_of(key_of(self.job.seed, rounds), partitions))
@@ -241,7 +240,7 @@ class TrainingFolder:
         return Deal(dealt, partition, first)
 
     def n_trees(self, rounds: int, partition: int) -> int:
-        """Return how many trees a partition has in the round that follows on some rounds."""
+        """Return the number of trees that a partition has in the round after ``rounds`` complete ones."""
         return int(self.sizes[self.deal(rounds).blocks[partition]].sum())
 
     def new_state(self) -> State:
@@ -249,12 +248,12 @@ class TrainingFolder:
         return State.begin(self.spec.n_features or 0, len(self.job.targets), self.sizes.size)
 
     def rounds_done(self) -> int:
-        """Return after how many rounds there are weights."""
+        """Return the number of complete rounds, from the files of weights."""
         names = (re.fullmatch(r"weights-(\d+)\.safetensors", path.name) for path in self.path.iterdir())
         return max((int(name[1]) for name in names if name), default=0)
 
     def load(self, rounds: int) -> State:
-        """Return the state after some rounds."""
+        """Return the state after ``rounds`` rounds."""
         state = self.new_state()
         if rounds:
             kept = ("bias", "gap", "alpha_digests")
@@ -266,7 +265,7 @@ class TrainingFolder:
         return state
 
     def save(self, state: State) -> None:
-        """Keep the state after a round, and remove what only that round needed."""
+        """Store the state after a round, and remove files that only this round needed."""
         rounds, used = int(state.progress[0]), np.flatnonzero(state.weights.any(axis=1)).astype(np.int32)
         arrays = {"columns": used, "weights": state.weights[used], "bias": state.bias, "gap": state.gap}
         self._write(self._weights_path(rounds), {**arrays, "alpha_digests": state.alpha_digests})
@@ -276,7 +275,7 @@ class TrainingFolder:
         self._weights_path(rounds - 1).unlink(missing_ok=True)
 
     def read_alpha(self, state: State, blocks: IntArray) -> Matrix:
-        """Return the α of some blocks after the complete rounds, one block after another."""
+        """Return the α of some blocks after the complete rounds, concatenated."""
         alpha = np.zeros((self.sizes[blocks].sum(), len(self.job.targets)), ALPHA)
         rounds = int(state.progress[0])
         if rounds:
@@ -292,7 +291,7 @@ class TrainingFolder:
         return alpha
 
     def write_alpha(self, state: State, blocks: IntArray, alpha: Matrix) -> None:
-        """Keep the α that the trees of some blocks have after the next round."""
+        """Store the α of some blocks after the next round."""
         rounds = int(state.progress[0]) + 1
         for block, part in zip(blocks, self._pieces(alpha, blocks), strict=True):
             path, place = self._alpha_place(rounds, block)
@@ -306,30 +305,30 @@ class TrainingFolder:
             state.alpha_digests[rounds % 2, block] = np.frombuffer(_digest_of(part), np.uint8)
 
     def alpha_path(self, rounds: int, partition: int) -> Path:
-        """Return where the α of a partition's trees after some rounds are."""
+        """Return the file with the α of a partition's trees after ``rounds`` rounds."""
         return self.update_path(rounds, partition).with_suffix(".alpha")
 
     def _alpha_place(self, rounds: int, block: int) -> tuple[Path, int]:
-        """Return in which file, and where, the α of a block after some rounds are."""
+        """Return the file, and the position in it, of the α of a block after ``rounds`` rounds."""
         deal = self.deal(rounds - 1)
         path = self.alpha_path(rounds, int(deal.partition[block]))
         return path, int(deal.first[block]) * len(self.job.targets) * ALPHA.itemsize
 
     def _pieces(self, rows: Matrix, blocks: IntArray) -> list[Matrix]:
-        """Return the rows of each of some blocks, sharing their memory."""
+        """Split rows by block; the results share their memory."""
         return np.split(rows, np.cumsum(self.sizes[blocks])[:-1])
 
     def read_update(self, rounds: int, partition: int) -> Update:
-        """Return what a partition found in the last of some rounds."""
+        """Return the result of a partition in round ``rounds``."""
         path = self.update_path(rounds, partition)
         return Update(**self._read(path, set(Update._fields)))
 
     def write_update(self, rounds: int, partition: int, update: Update) -> None:
-        """Keep what a partition found in the last of some rounds."""
+        """Store the result of a partition in round ``rounds``."""
         self._write(self.update_path(rounds, partition), update._asdict())
 
     def update_path(self, rounds: int, partition: int) -> Path:
-        """Return the file of what a partition found in the last of some rounds."""
+        """Return the file for the result of a partition in round ``rounds``."""
         return self.path / f"partition-{rounds:04d}-{partition:05d}.safetensors"
 
     def _weights_path(self, rounds: int) -> Path:
@@ -338,7 +337,7 @@ class TrainingFolder:
     def _read(self, path: Path, names: set[str]) -> dict[str, Array]:
         with refused(self.path):
             arrays = read_sealed(path, belonging(path, self.identity))
-        if set(arrays) != names:  # the file is intact
+        if set(arrays) != names:  # the file itself is intact
             raise outdated(self.path)
         return arrays
 
@@ -347,7 +346,7 @@ class TrainingFolder:
 
 
 class SoleFolder(TrainingFolder):
-    """A folder whose trees are read, for one process, which keeps the state also during a pass.
+    """The folder of a training by one process, which stores the state also during a pass.
 
     Parameters
     ----------
@@ -360,7 +359,7 @@ class SoleFolder(TrainingFolder):
         self.facts = BlockFacts(**read_json(path / FACTS, self.identity))
 
     def shard_place(self, number: int) -> ShardPlace:
-        """Return where all trees are."""
+        """Return the location of all trees."""
         return ShardPlace(self.path / TREES, self.identity, self.path)
 
     @cached_property
@@ -371,18 +370,18 @@ class SoleFolder(TrainingFolder):
         return trees
 
     def choice(self, choose: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """Return the settings that were chosen; where none were yet, choose and keep them."""
+        """Return the chosen settings; if there are none yet, choose and store them."""
         path = self.path / CHOICE
         if not path.exists():
             write_json(path, choose(), self.identity)
         return read_json(path, self.identity)
 
     def write_job(self, job: Job) -> None:
-        """Take what a pass needs; it follows from the files."""
+        """Set the settings of a pass; they need no file, since they follow from the others."""
         self.job = job
 
     def load(self, rounds: int = 0) -> State:
-        """Return the state that was kept last."""
+        """Return the state that was stored last."""
         state, path = self.new_state(), self._state_path
         if path.exists():
             for name, array in self._read(path, set(State._fields)).items():
@@ -390,7 +389,7 @@ class SoleFolder(TrainingFolder):
         return state
 
     def save(self, state: State) -> None:
-        """Keep the state, in the place of the one that was kept before."""
+        """Store the state, replacing the previous one."""
         self._write(self._state_path, state._asdict())
 
     @property
@@ -398,7 +397,7 @@ class SoleFolder(TrainingFolder):
         return self.path / "state.safetensors"
 
     def alpha_path(self, rounds: int, partition: int) -> Path:
-        """Return where the α of all trees after some rounds are."""
+        """Return the file with the α of all trees after ``rounds`` rounds."""
         return self.path / f"alpha.{rounds % 2}"
 
 
@@ -410,20 +409,20 @@ def sole_folder(
     read: Callable[[], Iterable[Forest]],
     check: Callable[[BlockFacts], object],
 ) -> Iterator[SoleFolder]:
-    """Open the folder of a training by one process, made now if there is none.
+    """Open the folder of a training by one process; create it if it does not exist.
 
     Parameters
     ----------
     path : path
-        The folder. One that was made for another request is refused, and one that another process has open.
+        The folder. Raises if it was made for another request, or if another process has it open.
     request : dict
-        All that the training depends on, as JSON values.
+        Everything that the training depends on, as JSON values.
     class_column : str
-        The column that holds the classes.
+        The column of the classes.
     read : callable
         Returns the trees, in forests.
     check : callable
-        Raises where these trees cannot be trained on; then there is no folder.
+        Raises if these trees cannot be trained on; then no folder is created.
     """
     folder = checked_path("checkpoint", path)
 

@@ -1,4 +1,4 @@
-"""What is made of the trees of a shard, and how these are read some at a time."""
+"""The work on the trees of a shard, and reading them in pieces."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from treedot.trees import Forest
 
 TREES_AT_A_TIME = 2048
 NODES_AT_A_TIME = 1 << 17
-BYTES_AT_A_TIME = 1 << 25  # of dense vectors
+BYTES_AT_A_TIME = 1 << 25  # bytes of dense vectors at a time
 SMALL_TREE = "(S (A a) (B b c))"
 
 Columns = Mapping[str, Any]
@@ -33,44 +33,44 @@ T = TypeVar("T")
 
 
 class Work(ABC):
-    """What is made of trees. All that it needs is kept in the folder of the parts."""
+    """A computation on trees. Everything that it needs is stored in the folder of the parts."""
 
-    key: bytes  # of the description, in the metadata of parts
+    key: bytes  # the description's key in the metadata of parts
     reads_trees = True  # whether the inputs are files of trees
 
     @property
     @abstractmethod
     def description(self) -> dict[str, Any]:
-        """All that determines a row, as JSON values."""
+        """Everything that determines a row, as JSON values."""
 
     def save(self, folder: Path) -> None:  # noqa: B027 (most works need nothing)
-        """Put into a folder what the description does not hold."""
+        """Write to a folder the data that the description does not contain."""
 
     @cached_property
     def metadata(self) -> dict[bytes, bytes]:
-        """What parts say of how they were made."""
+        """The metadata of parts: the description of the work."""
         return {self.key: json.dumps(self.description).encode()}
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """Columns that came with the trees and are not in the parts."""
+        """The columns of the input that the parts leave out."""
         return ()
 
     @abstractmethod
     def batches(self, source: Source) -> Iterator[tuple[Columns, Columns]]:
-        """Yield what is made of a shard as columns of Arrow, and the columns that came with the trees.
+        """Yield the results of a shard as Arrow columns, and the other columns of its input.
 
-        By one thread, and some rows at a time; also where there are none.
+        This runs in one thread and yields a batch of rows at a time; an empty one if there are no rows.
         """
 
     @abstractmethod
     def warm_up(self) -> None:
-        """Load and compile what ``batches`` does with a tree."""
+        """Load and compile the code that ``batches`` runs on a tree."""
 
 
 @dataclass
 class Source:
-    """The trees of a shard, which are counted while they are read."""
+    """The trees of a shard; they are counted while they are read."""
 
     path: str
     range: FileRange
@@ -79,9 +79,9 @@ class Source:
     n_trees: int = 0
 
     def pieces(self, row_bytes: int = 0) -> Iterator[tuple[Forest, Columns]]:
-        """Yield trees and their other columns, no more than memory holds, and none where there are none.
+        """Yield trees and their other columns in pieces that fit in memory; at least one, possibly empty.
 
-        ``row_bytes`` is how much memory is needed for a tree at least, however small it is.
+        ``row_bytes`` is the least memory per tree, however small it is.
         """
         at_a_time = max(1, min(TREES_AT_A_TIME, BYTES_AT_A_TIME // max(1, row_bytes)))
         for forest, columns in iter_range(self.path, self.range, self.reading, at_a_time, self.on_bad):
@@ -94,12 +94,12 @@ class Source:
 
 
 def taken(values: Any, chosen: IntArray) -> Any:
-    """Return some values of a column: of a list, or of an array of Arrow."""
+    """Return the chosen values of a column, a list or an Arrow array."""
     return values.take(chosen) if hasattr(values, "take") else [values[i] for i in chosen.tolist()]
 
 
 def _slices(forest: Forest) -> Iterator[slice]:
-    """Yield which trees to take at a time, so that vectors of large trees do not fill the memory."""
+    """Yield slices of a forest, so that vectors of large trees do not fill the memory."""
     start = 0
     while start < len(forest):
         last = np.searchsorted(forest.offsets, forest.offsets[start] + NODES_AT_A_TIME, side="right") - 1
@@ -109,7 +109,7 @@ def _slices(forest: Forest) -> Iterator[slice]:
 
 
 def kept(load: Callable[[Path], T], folder: Path, file: str) -> T:
-    """Return what is loaded from a folder; the last result is kept until this file of the folder changes."""
+    """Load an object from a folder; the last one is cached until this file of the folder changes."""
     path = folder / file
     try:
         found = os.stat(path)
@@ -126,7 +126,7 @@ def _loaded(load: Callable[[Path], Any], folder: Path, *version: int) -> Any:
 
 @contextlib.contextmanager
 def first_to_compile() -> Iterator[None]:
-    """Let one process of a machine compile before the others, which then load what it compiled."""
+    """Let the first process of a machine compile; the others then load its compiled code."""
     kept = cache_folder()
     with contextlib.nullcontext() if kept is None else lock(kept / "compilation", "first"):
         yield

@@ -77,9 +77,10 @@ def _add_predict(command: argparse.ArgumentParser) -> None:
 
 
 def _predict(options: argparse.Namespace) -> None:
-    """Predict the classes of the trees of many files.
+    """Predict the classes or numbers of the trees of many files.
 
-    Write a folder of parts: the columns of the input files, and the predicted class in the column predicted.
+    Write a folder of parts: the columns of the input files except trees, and the predicted class or number in
+    the column predicted.
 
     Example: treedot batch predict questions.model 'trees/*.parquet' -o classes/ --workers 8
     """

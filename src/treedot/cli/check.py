@@ -24,7 +24,7 @@ OPTIONAL = (
     ("pyarrow", "Parquet and Arrow files", "parquet"),
     ("zstandard", ".zst files", "zstd"),
     ("lxml", "HTML", "html"),
-    ("matplotlib", "plots in the demo's report", "plots"),
+    ("matplotlib", "figures of the paper and of benchmarks", "plots"),
     ("tree_sitter_java", "source code other than Python", "code"),
     ("distributed", "many machines, with Dask", "dask"),
     ("ray", "many machines, with Ray", "ray"),

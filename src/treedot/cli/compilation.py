@@ -50,7 +50,7 @@ KERNELS: dict[str, list[TreeKernel]] = {
         td.kernels.RouteKernel(),
     ],
 }
-MANY_LABELS = f"(S {' '.join(map(str, range(1000)))})"  # so many that the reader's hash table grows
+MANY_LABELS = f"(S {' '.join(map(str, range(1000)))})"  # enough labels to make the reader's hash table grow
 
 
 def kinds() -> dict[str, Callable[[], object]]:

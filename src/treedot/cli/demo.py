@@ -1,4 +1,4 @@
-"""The command ``treedot demo``: near-duplicates in Python's standard library."""
+"""The command ``treedot demo``: a tour of treedot as one page."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from treedot.parameters import checked_integer
 def add_options(command: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     command.add_argument(
-        "--out", dest="output", default="demo", metavar="DIR", help="folder of the report (default: demo)"
+        "--out", dest="output", default="demo", metavar="DIR", help="folder of the page (default: demo)"
     )
     command.add_argument(
         "--functions", type=int, default=10_000, metavar="N", help="the most functions (default: 10000, all)"
@@ -19,11 +19,14 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Find near-duplicate functions in Python's standard library.
+    """Write a tour of treedot: one page with pictures.
 
-    Example: treedot demo --out report
+    Compare vectors with the exact kernel, classify questions and explain a decision, and find near-duplicate
+    functions in Python's standard library. Write DIR/index.html.
+
+    Example: treedot demo --out tour
     """
-    from treedot.cli.demo_page import write_demo
+    from treedot.cli.tour.page import write_tour
 
     checked_integer("--functions", options.functions, at_least=50)
-    write_demo(Path(options.output), options.functions)
+    write_tour(Path(options.output), options.functions)

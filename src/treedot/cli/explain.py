@@ -39,8 +39,9 @@ def add_options(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Explain the decision of a model about one tree.
 
-    Print how much each node of a tree adds to the score of a class (Shapley values), the strongest fragments
-    for and against the class, and the smallest subtree whose removal changes the decision.
+    Print how much each node of a tree adds to the score of a class, or to the predicted number (Shapley
+    values), the strongest fragments for and against it, and the smallest subtree whose removal changes the
+    class.
 
     Example: treedot explain questions.model '(SBARQ (WHNP (WP Who)) (SQ (VBD wrote) (NP (NNP Hamlet))))'
     """
@@ -51,7 +52,7 @@ def run(options: argparse.Namespace) -> None:
     forest = read_examples([options.tree], options, model.reads)
     if number > len(forest):
         raise ParameterError(f"cannot explain tree {number}: {options.tree} has {len(forest)} tree(s)")
-    by_name = {str(name): name for name in model.classes.tolist()}
+    by_name = {} if model.classes is None else {str(name): name for name in model.classes.tolist()}
     target = by_name.get(options.target, options.target)
     found = td.explain(model, forest[[number - 1]], target, find_flip=options.find_flip)
     if options.html is not None:

@@ -60,7 +60,7 @@ def _model_facts(path: Path) -> dict[str, Any]:
     data = model.facts.get("data")
     return {
         "file": "a model (LinearModel.load)",
-        "classes": model.classes.tolist(),
+        **({"predicts": "numbers"} if model.classes is None else {"classes": model.classes.tolist()}),
         "columns with weights": int(model.columns.size),
         "trained on": f"{data.get('trees')} trees" if isinstance(data, dict) else UNKNOWN,
         **{f"input {k}": {"kind": each.kind, **each.config()} for k, each in enumerate(model.inputs, 1)},

@@ -72,7 +72,7 @@ def add_class(command: argparse.ArgumentParser, required: bool, default: str = "
         dest="class_column",
         required=required,
         metavar="COLUMN",
-        help=f"the column that holds the classes{default}",
+        help=f"the column that holds the classes, or numbers, to predict{default}",
     )
 
 

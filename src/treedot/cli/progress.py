@@ -65,10 +65,10 @@ class Progress:
         """Begin again at 0."""
         self._bar.reset()
 
-    def describe(self, before: str = "", after: str = "") -> None:
-        """Set the texts before and after the bar; they appear at the next update."""
+    def describe(self, before: str = "", after: str = "", *, now: bool = False) -> None:
+        """Set the texts before and after the bar; they appear at the next update, or now."""
         self._bar.set_description(before, refresh=False)
-        self._bar.set_postfix_str(after, refresh=False)
+        self._bar.set_postfix_str(after, refresh=now)
 
     def __enter__(self) -> Progress:
         return self

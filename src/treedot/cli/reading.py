@@ -14,12 +14,12 @@ from treedot.errors import SourceError
 
 
 def read_all(source: str, options: argparse.Namespace, skipped: Skipped) -> td.Forest:
-    """Return the trees of a file, or the tree that ``source`` is itself."""
+    """Return the trees of a file, or of a text in brackets."""
     return td.Forest.concat(batches(source, options, skipped))
 
 
 def batches(source: str, options: argparse.Namespace, skipped: Skipped) -> Iterator[td.Forest]:
-    """Yield the trees of a file in batches, or the tree that ``source`` is itself."""
+    """Yield the trees of a file in batches, or the tree of a text in brackets."""
     if source.lstrip().startswith("("):
         yield td.read_trees([source])
         return

@@ -1,4 +1,4 @@
-"""The command ``treedot train``: train a model that classifies trees."""
+"""The command ``treedot train``: train a model that predicts classes or numbers."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import hashlib
 import json
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,15 +14,30 @@ import treedot as td
 from treedot._version import __version__
 from treedot.cli.examples import read_examples
 from treedot.cli.options import SOURCE_HELP, add_reading
+from treedot.cli.pipes import note
 from treedot.cli.progress import Progress, report_passes
 from treedot.cli.reading import Skipped
-from treedot.cli.training import add_training, resumable, show_streamed, show_trials, training_settings
+from treedot.cli.training import (
+    add_training,
+    resumable,
+    show_regression_trials,
+    show_streamed,
+    show_trials,
+    training_settings,
+)
 from treedot.cli.vector_options import add_training_rows, check_options, make_kernel, make_vectorizer
 from treedot.errors import ParameterError
 
 if TYPE_CHECKING:
     from treedot.models.inputs.table import Columns
 
+MOST_CLASSES = 20  # a column of more distinct numbers is a target of regression
+BESIDE = {
+    "idf": "weight columns by their inverse document frequency",
+    "words": "learn from the words of the leaves and their pairs, beside the fragments",
+    "labels": "learn from the labels of the inner nodes, beside the fragments",
+}
+CHOICES: dict[str, Any] = {"no": False, "yes": True, "choose": (False, True)}
 COLUMNS = {
     "tree": "a column of trees (default: the one that --column names)",
     "number": "a column of numbers, which are standardised",
@@ -32,6 +48,22 @@ COLUMNS = {
 def add_options(command: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     add_training(command, SOURCE_HELP)
+    either = command.add_mutually_exclusive_group()
+    either.add_argument(
+        "--classify",
+        action="store_true",
+        help="train classes, even if the column holds more than 20 distinct numbers",
+    )
+    either.add_argument(
+        "--regress", action="store_true", help="train a regression, even if the column holds fewer numbers"
+    )
+    command.add_argument(
+        "--alpha",
+        type=float,
+        nargs="+",
+        metavar="α",
+        help="of a regression, the penalty of large weights (default: 0.01 0.1 1 10 100)",
+    )
     command.add_argument(
         "--group",
         metavar="COLUMN",
@@ -55,6 +87,9 @@ def add_options(command: argparse.ArgumentParser) -> None:
         metavar="N",
         help="largest number of passes over the trees (default: 1000; with --checkpoint 20)",
     )
+    for name, what in BESIDE.items():
+        help = f"{what}; choose lets cross-validation decide (default: no)"
+        command.add_argument(f"--{name}", choices=CHOICES, help=help)
     columns = command.add_argument_group(
         "examples of several columns",
         "Each option may be given several times. The model stores the names of its columns: predict, "
@@ -67,10 +102,12 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Train a model that classifies trees.
+    """Train a model that predicts classes or numbers.
 
     Train a linear model on trees with known classes, and write it to a folder. Cross-validation chooses the
-    best of several values of --decay and --C. With --checkpoint, trees are streamed: memory does not grow
+    best of several values of --decay and --C. If every value of the column is a number, and more than 20 are
+    distinct, train a ridge regression that predicts numbers, and choose among --decay and --alpha; --classify
+    and --regress override this. With --checkpoint, trees are streamed: memory does not grow
     with their number, cross-validation takes a random sample of 20,000 trees, and a command that was stopped
     or killed resumes when you run it again. To train with many processes, use treedot batch fit.
 
@@ -93,9 +130,11 @@ def _train_in_memory(options: argparse.Namespace) -> None:
     if others and options.tree_column is None and options.column is not None:
         options.tree_column, options.column = [options.column], None
     columns = Columns.make(options.tree_column, options.number_column, options.text_column)
-    classifier = td.TreeClassifier(**_settings(options, N_FEATURES))
+    settings = _settings(options, N_FEATURES)
     trees = read_examples(options.trees, options, columns)
     labels = class_names(trees, options.class_column)
+    is_regression = _is_regression(labels, options)
+    model = _regressor(settings, options) if is_regression else _classifier(settings, options)
     groups = None if options.group is None else class_names(trees, options.group)
     data = {"trees": len(trees), "digest": _digest(trees, labels, columns), "label": options.class_column}
     weights = None
@@ -103,15 +142,58 @@ def _train_in_memory(options: argparse.Namespace) -> None:
         weights = finite_numbers(column_values(trees, options.weight), options.weight)
         content = hashlib.blake2b(weights.tobytes(), digest_size=16)
         data |= {"weight": options.weight, "weights": content.hexdigest()}
+    y = finite_numbers(labels, options.class_column) if is_regression else labels
     with Progress("folds") as progress:
-        classifier.fit(trees, labels, weights, groups=groups, progress=progress)
-    model = classifier.to_model({"data": data, "treedot": __version__})
-    model.save(options.output, overwrite=options.overwrite)
+        model.fit(trees, y, weights, groups=groups, progress=progress)
+    facts = {"data": data, "treedot": __version__}
+    model.to_model(facts).save(options.output, overwrite=options.overwrite)
     what = "rows" if columns.are_named else "trees"
-    n_classes, n_columns = classifier.classes_.size, classifier.columns_.size
-    print(f"{len(trees):,} {what} of {n_classes} classes, with weights for {n_columns:,} columns")
-    trials = (trial._asdict() for trial in classifier.trials_)
-    show_trials(trials, classifier.decay_, classifier.C_, options.output)
+    of = "" if is_regression else f" of {model.classes_.size} classes"
+    print(f"{len(trees):,} {what}{of}, with weights for {model.columns_.size:,} columns")
+    if is_regression:
+        show_regression_trials(model, options.output)
+    else:
+        trials = [trial._asdict() for trial in model.trials_]
+        show_trials(
+            trials,
+            model.decay_,
+            model.C_,
+            options.output,
+            [name for name in BESIDE if getattr(model, f"{name}_")],
+        )
+
+
+def _is_regression(labels: list[str], options: argparse.Namespace) -> bool:
+    """Whether to predict numbers: if asked to, or if all labels are numbers and many are distinct."""
+    if options.classify or options.regress:
+        return bool(options.regress)
+    try:
+        numbers = {float(label) for label in labels}
+    except ValueError:
+        return False
+    if len(numbers) <= MOST_CLASSES or not all(map(math.isfinite, numbers)):
+        return False
+    note(
+        f"column {options.class_column!r} is numeric with {len(numbers):,} distinct values: training a "
+        "regression; use --classify to train classes"
+    )
+    return True
+
+
+def _classifier(settings: dict[str, Any], options: argparse.Namespace) -> Any:
+    if options.alpha is not None:
+        raise ParameterError("--alpha is a setting of regressions: remove it, or add --regress")
+    return td.TreeClassifier(**settings)
+
+
+def _regressor(settings: dict[str, Any], options: argparse.Namespace) -> Any:
+    """Return a ``TreeRegressor``; raise ParameterError for options that only classes have."""
+    for name in ("C", "balanced", "passes", *BESIDE):
+        if getattr(options, name):
+            raise ParameterError(f"--{name} is a setting of classes: remove it, or add --classify")
+    shared = {name: value for name, value in settings.items() if name != "class_weight"}
+    alpha = {} if options.alpha is None else {"alpha": options.alpha}
+    return td.TreeRegressor(**shared, **alpha)
 
 
 def _train_streamed(options: argparse.Namespace) -> None:
@@ -123,8 +205,8 @@ def _train_streamed(options: argparse.Namespace) -> None:
     target, skipped = Path(options.output), Skipped(options.skip_bad)
     reading = {"format": options.format, "column": options.column, "unit": options.unit}
     with resumable(options) as folder, contextlib.ExitStack() as stack:
-        for name in ("group", "weight"):
-            if getattr(options, name) is not None:
+        for name in ("group", "weight", "regress", "alpha", *BESIDE):
+            if getattr(options, name) not in (None, False):
                 raise ParameterError(f"--{name} needs all trees in memory: remove --checkpoint")
         check_apart(target, folder)
         with Progress() as progress:
@@ -146,6 +228,7 @@ def _settings(options: argparse.Namespace, n_features: int) -> dict[str, Any]:
         **{f"{kind}_columns": getattr(options, f"{kind}_column") for kind in COLUMNS},
         "n_jobs": options.jobs,
         **training_settings(options),
+        **{name: CHOICES[getattr(options, name)] for name in BESIDE if getattr(options, name)},
         **passes,
         **_vectorizer_or_kernel(options, n_features),
     }

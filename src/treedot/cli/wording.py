@@ -8,7 +8,7 @@ import re
 VECTORIZERS = {"FragmentVectorizer": "--vectors sparse", "DistributedTreeVectorizer": "--vectors dense"}
 OTHER_NAMES = {"n_jobs": "jobs", "random_state": "seed", "similarity": "word_vectors"}  # parameter: option
 VALUE = r"'[^']*'|…|[\w.+*-]*\w"
-NO_PATH = r"(?<![\w./\\=-])"  # what follows is not inside a path
+NO_PATH = r"(?<![\w./\\=-])"  # not preceded by a part of a path
 
 
 def in_options(text: str, command: argparse.ArgumentParser) -> str:

@@ -38,7 +38,7 @@ class Baseline(NamedTuple):
 
     version: int
     units: list[Unit]
-    group: list[int]  # of every unit
+    group: list[int]  # the group of every unit
     near: frozenset[Pair]  # pairs of groups that are near-duplicates, smaller number first
     too_common: frozenset[Pair]  # pairs that are similar, but share too few rare productions
     grammars: dict[str, str]  # the versions that parsed the units; empty in files of earlier versions
@@ -55,8 +55,8 @@ class Baseline(NamedTuple):
     def knows(self, x: Label | None, y: Label | None) -> bool:
         """Return whether two units are a known pair.
 
-        How rare a production is depends on all other code. So an unchanged pair that shared too few rare
-        productions is known, too.
+        An unchanged pair may become near-duplicates only because other code makes its common productions
+        rarer. So similar pairs that shared too few rare productions are known, too, while both are unchanged.
         """
         if x is None or y is None:
             return False

@@ -55,7 +55,7 @@ class Places:
 
     def apart(self, members: Sequence[int]) -> list[int]:
         """Return the members that are not part of others, ascending; of equal places, the first given."""
-        ends: dict[Any, int] = {}  # of every file, the last line so far
+        ends: dict[Any, int] = {}  # the last line so far of every file
         kept = []
         for i in sorted(members, key=self._outer_first):  # on the same lines, in their order
             file, _, end = self._spans[i] or (None, 0, 0)

@@ -20,7 +20,7 @@ class FeatureKernel(TreeKernel):
 
     @abstractmethod
     def _features(self, forest: Forest) -> tuple[IntArray, IntArray, FloatArray]:
-        """Return for every feature of some trees its tree, its number and its weight."""
+        """Return a tree number, a feature number and a weight for every feature of the trees."""
 
     def _raw_gram(self, x: Forest, y: Forest | None, threads: Threads = ONE_THREAD) -> FloatArray:
         both = joined(x, y)
@@ -44,7 +44,7 @@ def feature_gram(
 
 
 def gram_of(vectors: Any, n_rows: int, symmetric: bool, threads: Threads = ONE_THREAD) -> FloatArray:
-    """Return the products of the first ``n_rows`` sparse rows with each other (lower half) or the rest."""
+    """Return products of the first ``n_rows`` sparse rows with each other (lower half), or with the rest."""
     columns = (vectors[:n_rows] if symmetric else vectors[n_rows:]).tocsc()
     out = np.zeros((n_rows, columns.shape[0]))
     given = *_arrays(vectors), *_arrays(columns), symmetric
@@ -62,7 +62,7 @@ def _add_products(
     start: IntArray, feature: IntArray, value: FloatArray, other_start: IntArray, row: IntArray,
     other_value: FloatArray, symmetric: bool, first: int, last: int, out: FloatArray,
 ) -> None:  # fmt: skip
-    """Add up, for rows ``first … last - 1``, what each of their features has in common with other rows."""
+    """Add the products with all other rows to the rows ``first … last - 1``, feature by feature."""
     for i in range(first, last):
         for k in range(start[i], start[i + 1]):
             for m in range(other_start[feature[k]], other_start[feature[k] + 1]):
@@ -94,12 +94,12 @@ def leaf_gram(x: Forest, y: Forest | None, threads: Threads) -> FloatArray:
 
 
 def leaf_pairs(x: Forest, rows: IntArray, columns: IntArray, threads: Threads) -> FloatArray:
-    """Return the number of pairs of equal leaves for some pairs of trees."""
+    """Return the number of pairs of equal leaves for chosen pairs of trees."""
     return feature_pairs(*_leaves(x), len(x), rows, columns, threads)
 
 
 def _leaves(forest: Forest) -> tuple[IntArray, IntArray, FloatArray]:
-    """Return for every leaf its tree, its label and 1."""
+    """Return the tree, the label and the weight 1 of every leaf."""
     leaf = forest.arity == 0
     return forest.tree_of_node[leaf], forest.label[leaf], np.ones(np.count_nonzero(leaf))
 

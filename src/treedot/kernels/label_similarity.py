@@ -1,4 +1,4 @@
-"""How similar labels are: 1 where they are equal, else by word vectors or by any function of two labels."""
+"""The similarity of labels: 1 if they are equal, otherwise from word vectors or a function of two labels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Similarity = WordVectors | Callable[[str, str], float]
 
 
 class LabelSimilarities(NamedTuple):
-    """σ of labels: ``value[line[a] + rank[b]]`` of labels a and b of one kind; 0 of different kinds."""
+    """σ of labels a and b: ``value[line[a] + rank[b]]`` if they are of one kind, 0 otherwise."""
 
     kind: IntArray
     line: IntArray
@@ -25,12 +25,12 @@ class LabelSimilarities(NamedTuple):
     value: FloatArray
 
     def chosen(self, labels: list[int]) -> LabelSimilarities:
-        """Return the same for some labels, numbered anew."""
+        """Return the similarities of chosen labels, renumbered."""
         return LabelSimilarities(self.kind[labels], self.line[labels], self.rank[labels], self.value)
 
 
 def equal_labels(count: int) -> LabelSimilarities:
-    """Return 1 for equal labels, and 0 for all others."""
+    """Return a similarity of 1 for equal labels and 0 for all others."""
     zero = np.zeros(count, np.int64)
     return LabelSimilarities(np.arange(count), zero, zero, np.ones(1))
 
@@ -38,16 +38,16 @@ def equal_labels(count: int) -> LabelSimilarities:
 def similar_labels(
     labels: Sequence[str], similarity: Similarity, threshold: float, max_pairs: int
 ) -> LabelSimilarities:
-    """Return 1 for equal labels, for others what ``similarity`` says, 0 where that is below ``threshold``.
+    """Return 1 for equal labels, ``similarity`` for others, and 0 where that is below ``threshold``.
 
-    Similar labels are of one kind, and so are those that a chain of similar ones connects.
+    Labels are of one kind if they are similar, or connected by a chain of similar labels.
     """
     vectors = similarity if isinstance(similarity, WordVectors) else None
     groups = [np.arange(len(labels))] if vectors is None else vectors.groups(labels)
     pairs = sum(group.size**2 for group in groups)
     if pairs > max_pairs:
         raise LimitError(
-            f"there are {pairs} pairs of labels to be compared, more than max_pairs={max_pairs}: raise "
+            f"{pairs} pairs of labels to compare, more than max_pairs={max_pairs}: raise "
             "max_pairs (8 bytes each), or compare fewer trees at a time"
         )
     kind, line, rank, _ = equal_labels(len(labels))
@@ -68,7 +68,7 @@ def similar_labels(
 
 
 def _connected(sigma: FloatArray) -> list[IntArray]:
-    """Return the sets of at least two labels that are connected by similarities other than 0."""
+    """Return the sets of at least two labels connected by non-zero similarities."""
     part = _parts(sigma)
     order = np.argsort(part, kind="stable")
     parts = np.split(order, np.flatnonzero(np.diff(part[order])) + 1)
@@ -77,7 +77,7 @@ def _connected(sigma: FloatArray) -> list[IntArray]:
 
 @njit
 def _parts(sigma: FloatArray) -> IntArray:
-    """Return for every label the first one that it is connected with, itself where there is none before."""
+    """Return for every label the first label connected to it, which may be itself."""
     n = len(sigma)
     part, waiting = np.full(n, -1, np.int64), np.empty(n, np.int64)
     for label in range(n):
@@ -95,7 +95,7 @@ def _parts(sigma: FloatArray) -> IntArray:
 
 
 def _called(texts: list[str], similarity: Callable[[str, str], float]) -> FloatArray:
-    """Return the similarities of different labels by a function, called once for each two, in order."""
+    """Return the similarities of different labels by a function, called once per pair, in order."""
     sigma = np.zeros((len(texts), len(texts)))
     order = sorted(range(len(texts)), key=texts.__getitem__)
     for place, i in enumerate(order):
@@ -106,8 +106,7 @@ def _called(texts: list[str], similarity: Callable[[str, str], float]) -> FloatA
             except (TypeError, ValueError):
                 number = math.nan
             if not math.isfinite(number):
-                raise ParameterError(
-                    f"similarity must return a number, not {value!r} as for {texts[i]!r} and {texts[j]!r}"
-                )
+                labels = f"{texts[i]!r} and {texts[j]!r}"
+                raise ParameterError(f"similarity must return a number, but returned {value!r} for {labels}")
             sigma[i, j] = sigma[j, i] = number
     return sigma

@@ -1,4 +1,4 @@
-"""What is done to a matrix of kernels once it is computed: division by norms, and the other half."""
+"""The last steps for a matrix of kernels: divide by norms, and fill the other half."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ import numpy as np
 from treedot._runtime.array_types import FloatArray, IntArray
 from treedot._runtime.threads import ONE_THREAD, Span, Threads
 
-BLOCK_ROWS = 32  # of a matrix, at a time
+BLOCK_ROWS = 32  # rows of a matrix at a time
 
 T = TypeVar("T")
 
 
 class Norms:
-    """The norms √K(a, a) of some trees, numbered through.
+    """The norms √K(a, a) of trees, numbered consecutively.
 
     Parameters
     ----------
     own : array
-        K(a, a) of every tree, inf or nan where it is too large for a float.
+        K(a, a) of every tree; inf or nan if it is too large for a float.
     log : callable
-        The logarithm of the kernel of two trees, by their numbers.
+        Returns the logarithm of the kernel of two trees, given their numbers.
     """
 
     def __init__(self, own: FloatArray, log: Callable[[int, int], float]) -> None:
@@ -34,7 +34,7 @@ class Norms:
         self._fits = np.isfinite(own)
 
     def divide(self, kernels: FloatArray, a: IntArray, b: IntArray) -> None:
-        """Normalise, in place, kernels of the trees ``a`` and ``b``, which broadcast to the same shape."""
+        """Normalise kernels of the trees ``a`` and ``b`` in place; the arrays must broadcast."""
         fits = np.isfinite(kernels)
         if not self._fits.all():
             fits &= self._fits[a] & self._fits[b]
@@ -48,19 +48,19 @@ class Norms:
             x, y = int(i[at]), int(j[at])
             kernels[at] = normalized(value, self._own[x], self._own[y], self._log, x, y)
         same = np.unravel_index(np.flatnonzero(a == b), kernels.shape)  # faster than nonzero
-        kernels[same] = self._own[i[same]] != 0  # exactly 1, whatever rounding does
+        kernels[same] = self._own[i[same]] != 0  # exactly 1, despite rounding
 
 
 def norms_of(own: FloatArray) -> FloatArray:
-    """Return √K(a, a), and 1 where that is 0: K(a, b) is then 0 as well."""
+    """Return √K(a, a), or 1 if that is 0: then K(a, b) is 0 as well."""
     norms: FloatArray = np.sqrt(np.where(own == 0, 1.0, own))
     return norms
 
 
 def normalized(value: float, own_a: float, own_b: float, log: Callable[[T, T], float], a: T, b: T) -> float:
-    """Return K(a, b) / √(K(a, a) K(b, b)), by logarithms where one of the three is too large for a float."""
+    """Return K(a, b) / √(K(a, a) K(b, b)), by logarithms if one of the three is too large for a float."""
     if value == 0 or own_a == 0 or own_b == 0:
-        return 0.0  # a tree without fragments is like nothing, itself included
+        return 0.0  # a tree without fragments has the kernel 0 with every tree, even itself
     if math.isfinite(value) and math.isfinite(own_a) and math.isfinite(own_b):
         return value / math.sqrt(own_a) / math.sqrt(own_b)
     log_value = math.log(value) if math.isfinite(value) else log(a, b)
@@ -78,10 +78,10 @@ def finish_triangle(
     finish: Callable[[FloatArray, IntArray, IntArray], None],
     threads: Threads = ONE_THREAD,
 ) -> None:
-    """Normalise the lower triangle of a matrix by the norms of its trees, and copy it into the upper one.
+    """Normalise the lower triangle of a matrix by the norms of its trees, and copy it to the upper one.
 
-    What is computed for (b, a) in another order than for (a, b) differs in the last bit. Rows with values, or
-    norms, that are not finite go to ``finish`` first; without norms, so do no others.
+    Computing (b, a) and (a, b) separately could give different last bits. Rows with values or norms that are
+    not finite are passed to ``finish`` first; without norms, only these rows are.
     """
     trees = np.arange(len(matrix))
     fit = norms is None or bool(np.isfinite(norms).all())
@@ -96,7 +96,7 @@ def finish_triangle(
             own = square.diagonal().copy()
             rows /= norms[:last]
             rows /= norms[first:last, None]
-            np.fill_diagonal(square, own != 0)  # exactly, whatever rounding does
+            np.fill_diagonal(square, own != 0)  # exactly 1, despite rounding
         square[above] = square.T[above]
         matrix[:first, first:last] = rows[:, :first].T
 
@@ -104,5 +104,5 @@ def finish_triangle(
 
 
 def row_blocks(rows: int) -> list[Span]:
-    """Cut the rows of a matrix into blocks that stay in the processor's cache."""
+    """Return blocks of rows of a matrix that fit in the processor's cache."""
     return [(start, min(start + BLOCK_ROWS, rows)) for start in range(0, rows, BLOCK_ROWS)]

@@ -1,6 +1,6 @@
 """The definitions: tree fragments, and Collins & Duffy's tree kernel as published, the paper's TK.
 
-Short, plain and slow. Every fast kernel is tested against it, and it against enumeration.
+Short, plain and slow. Every fast kernel is tested against these functions, and they against enumeration.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from treedot.trees import Tree
 
 
 def fragment_counts(tree: Tree) -> Counter[Tree]:
-    """Return how often each fragment occurs; in one, every child is cut off or heads one of its own."""
+    """Return how often each fragment occurs; in a fragment, a child is either cut off or expanded."""
     found: Counter[Tree] = Counter()
-    rooted: list[list[Tree]] = []  # R(n) of the finished nodes that wait for their parents
+    rooted: list[list[Tree]] = []  # R(n) of finished nodes that wait for their parents
     for node in tree.postorder():
         first = len(rooted) - len(node.children)
         choices = [[Tree(c.label), *below] for c, below in zip(node.children, rooted[first:], strict=True)]
@@ -35,7 +35,7 @@ def fragment_values(tree: Tree, decay: float) -> dict[Tree, float]:
 
 
 def bounded_fragment_counts(tree: Tree, budget: int) -> Counter[Tree]:
-    """Return how often each fragment of at most some cost occurs."""
+    """Return how often each fragment with a cost of at most ``budget`` occurs."""
     found: Counter[Tree] = Counter()
     rooted: list[list[tuple[Tree, int]]] = []  # as in fragment_counts, with the costs
     for node in tree.postorder():
@@ -58,7 +58,7 @@ def bounded_fragment_counts(tree: Tree, budget: int) -> Counter[Tree]:
 def bounded_fragment_values(
     tree: Tree, budget: int, decay: float, damping: Callable[[int], float] = float
 ) -> dict[Tree, float]:
-    """Return g(count) √λ^(p-1) for each fragment of at most some cost; the damping is g."""
+    """Return g(count) √λ^(p-1) for each fragment with a cost of at most ``budget``; g is the damping."""
     return {
         fragment: damping(count) * decay ** ((sum(not node.is_leaf for node in fragment.postorder()) - 1) / 2)
         for fragment, count in bounded_fragment_counts(tree, budget).items()
@@ -73,8 +73,8 @@ def production(node: Tree) -> tuple[str, ...]:
 def subset_tree_kernel(a: Tree, b: Tree, decay: float) -> float:
     """Return K = Σ Δ(n1, n2) over all pairs of nodes.
 
-    Δ is 0 for terminals and for different productions, else ``∏ (1 + λ Δ(child of n1, child of n2))``;
-    so a fragment of p productions counts λ^(p-1).
+    Δ is 0 for terminals and for different productions, otherwise ``∏ (1 + λ Δ(child of n1, child of n2))``.
+    So a fragment of p productions counts λ^(p-1).
     """
 
     def delta(x: Tree, y: Tree) -> float:
@@ -86,7 +86,7 @@ def subset_tree_kernel(a: Tree, b: Tree, decay: float) -> float:
 
 
 def bounded_tree_kernel(a: Tree, b: Tree, budget: int, decay: float) -> float:
-    """Return the kernel of the fragments of at most some cost, by writing them out."""
+    """Return the kernel of the fragments with a cost of at most ``budget``, by listing them."""
     values_a, values_b = (bounded_fragment_values(tree, budget, decay) for tree in (a, b))
     return math.fsum(value * values_b.get(fragment, 0.0) for fragment, value in values_a.items())
 
@@ -105,11 +105,12 @@ def subtree_kernel(a: Tree, b: Tree, decay: float) -> float:
 
 
 def toolkit_subtree_kernel(a: Tree, b: Tree, decay: float, unequal: float, mixed: float) -> float:
-    """Return what SVM-LIGHT-TK and KeLP compute as a subtree kernel: ΣΔ over all pairs of inner nodes.
+    """Return the subtree kernel as SVM-LIGHT-TK and KeLP compute it: ΣΔ over all pairs of inner nodes.
 
-    Δ is 0 for different productions, else λ times a factor for every pair of children: 1 for two leaves,
-    ``mixed`` for a leaf and an inner node, ``unequal`` for inner nodes of different productions, and else Δ.
-    With both 0 it is λ times the subtree kernel.
+    Δ is 0 for different productions, otherwise λ times a factor for every pair of children: 1 for two leaves,
+    ``mixed`` for a leaf and an inner node, ``unequal`` for inner nodes with different productions, and Δ for
+    inner nodes with equal productions. If ``mixed`` and ``unequal`` are 0, this is λ times the subtree
+    kernel.
     """
 
     def factor(x: Tree, y: Tree) -> float:
@@ -134,12 +135,13 @@ def partial_tree_kernel(
 ) -> float:  # fmt: skip
     """Return Moschitti's (2006) kernel of partial trees: K = Σ Δ(n1, n2) over all pairs of nodes.
 
-    Δ is 0 for different labels, μ λ² terminal_factor where either node is a leaf, else
+    Δ is 0 for different labels, μ λ² terminal_factor if either node is a leaf, and otherwise
     ``μ (λ² + Σ λ^g ∏ Δ(child of n1, child of n2))`` over all pairs of equally long subsequences of the
-    children of both. With d, the number of children from a subsequence's first to its last, g is
-    d1 + d2 for 'span', and what these leave out, d1 + d2 - 2 · length, for 'toolkit'.
+    children of both. Let d be the number of children from a subsequence's first to its last. Then g is
+    d1 + d2 for 'span', and the number of skipped children, d1 + d2 - 2 · length, for 'toolkit'.
 
-    With another ``similarity`` σ of labels it is Croce et al.'s (2011) smoothed kernel: Δ is σ times that.
+    With another ``similarity`` σ of labels, it is Croce et al.'s (2011) smoothed kernel: Δ is multiplied by
+    σ.
     """
 
     def delta(x: Tree, y: Tree) -> float:
@@ -165,14 +167,14 @@ def partial_tree_kernel(
 def partial_tree_values(
     tree: Tree, decay: float, mu: float, gaps: str = "toolkit", max_length: int | None = None
 ) -> dict[Tree, float]:
-    """Return the explicit vector of that kernel, by writing all partial trees out.
+    """Return the explicit vector of the partial tree kernel, by listing all partial trees.
 
-    An occurrence of a partial tree counts √μ for every node, λ for every node that has no children in it,
-    and λ^g for the children that each other node has in it: g is the number of children of the tree's node
-    from the first of them to the last ('span'), or only of those between that are left out ('toolkit').
+    An occurrence of a partial tree counts √μ for every node, λ for every node that has no children in it, and
+    λ^g for every other node. g is the number of the node's children from the first to the last one in the
+    partial tree ('span'), or only the number of skipped ones between them ('toolkit').
     """
     found: dict[Tree, float] = {}
-    rooted: list[list[tuple[Tree, float]]] = []  # of the finished nodes that wait for their parents
+    rooted: list[list[tuple[Tree, float]]] = []  # at finished nodes that wait for their parents
     for node in tree.postorder():
         first = len(rooted) - len(node.children)
         below = rooted[first:]
@@ -193,8 +195,8 @@ def partial_tree_values(
 def route_kernel(a: Tree, b: Tree, decay: float, start: str = "any") -> float:
     """Return Aiolli et al.'s (2009) kernel: Σ λ^k over the pairs of equal routes of k steps.
 
-    A route is the positions of children on the way down from a node (or from the root alone) to itself or to
-    one below it, and the label of that.
+    A route is the sequence of child positions on the way down from a node (or only from the root) to the node
+    itself or a descendant, with the label of the last node.
     """
     routes_a, routes_b = (_routes(tree, start) for tree in (a, b))
     return sum(count * routes_b[route] * decay ** len(route[0]) for route, count in routes_a.items())

@@ -1,4 +1,4 @@
-"""The route kernel of Aiolli, Da San Martino & Sperduti (2009): where labels stand in a tree."""
+"""The route kernel of Aiolli, Da San Martino & Sperduti (2009): the positions of labels in a tree."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from treedot.trees import Forest
 class RouteKernel(FeatureKernel):
     """Counts the routes that two trees share.
 
-    A route leads from a node down to itself or to one below it: it is the sequence of positions that are
-    taken (first child, second child, …), with the label of the node where it ends. Two equal routes of k
-    steps count λ^k, so that
+    A route leads from a node down to itself or to a descendant. It is the sequence of child positions on the
+    way (first child, second child, …), with the label of the last node. Two equal routes of k steps count
+    λ^k:
 
     ``K = Σ λ^k c_a(r) c_b(r)``
 
-    where c counts how often a tree has the route r, of k steps.
+    where c_a(r) is the number of occurrences of the route r, of k steps, in the tree a.
 
     Parameters
     ----------
     decay : float, default=0.4
-        The decay λ, in [0, 1]: small values let long routes count less.
+        The decay λ, in [0, 1]; small values let long routes count less.
     start : {"any", "root"}, default="any"
-        Where routes start: at any node, or at the root alone, so that nodes are compared with those that
-        stand in the same place of the other tree.
+        Where routes start: at any node, or only at the root. From the root, nodes match only nodes at the
+        same position in the other tree.
     normalize : bool, default=False
-        Divide by √(K(a, a) K(b, b)).
+        Divide K(a, b) by √(K(a, a) K(b, b)).
     max_pairs : int, default=2**27
-        The largest number of routes that all trees of a call may have together.
+        The largest total number of routes in all trees of a call.
 
     References
     ----------
@@ -64,7 +64,7 @@ class RouteKernel(FeatureKernel):
         self.start: str = checked_choice("start", start, STARTS)
 
     def _features(self, forest: Forest) -> tuple[IntArray, IntArray, FloatArray]:
-        """Return for every route its tree, a number that equal routes share, and √λ^k."""
+        """Return the tree, a number that equal routes share, and √λ^k for every route."""
         routes = forest.n_nodes if self.start == "root" else int(forest.depth.sum())
         if routes > self.max_pairs:
             raise LimitError(
@@ -76,12 +76,12 @@ class RouteKernel(FeatureKernel):
 
 
 def _from_anywhere(forest: Forest) -> tuple[IntArray, IntArray, IntArray]:
-    """Return where routes end, a number that equal ones share, and their lengths.
+    """Return the end, a number that equal routes share, and the length of every route.
 
-    Routes grow upwards from all nodes, by one step at a time.
+    Routes grow upwards from all nodes, one step at a time.
     """
     above, position = _steps(forest)
-    node = at = np.arange(forest.n_nodes)  # where routes end, and where they have come to
+    node = at = np.arange(forest.n_nodes)  # the last node of each route, and the first one so far
     route, used, length = _numbered(np.zeros(node.size, np.int64), forest.label), 0, 0
     found = [(node, route, np.zeros(node.size, np.int64))]
     while node.size:
@@ -96,7 +96,7 @@ def _from_anywhere(forest: Forest) -> tuple[IntArray, IntArray, IntArray]:
 
 
 def _from_root(forest: Forest) -> tuple[IntArray, IntArray, IntArray]:
-    """Return the same for the routes from roots, which grow downwards."""
+    """Return the end, the number and the length of the routes from roots, which grow downwards."""
     above, position = _steps(forest)
     length = forest.depth.astype(np.int64) - 1
     by_length = np.argsort(length, kind="stable")
@@ -108,7 +108,7 @@ def _from_root(forest: Forest) -> tuple[IntArray, IntArray, IntArray]:
 
 
 def _steps(forest: Forest) -> tuple[IntArray, IntArray]:
-    """Return the parent of every node, -1 of a root, and its position among its siblings."""
+    """Return the parent of every node (-1 for a root), and its position among its siblings."""
     start, child = forest.children
     position = np.zeros(forest.n_nodes, np.int64)
     position[child] = np.arange(child.size) - np.repeat(start[:-1], forest.arity)[: child.size]
@@ -116,9 +116,9 @@ def _steps(forest: Forest) -> tuple[IntArray, IntArray]:
 
 
 def _numbered(a: IntArray, b: IntArray) -> IntArray:
-    """Return a number for each pair of numbers, the same for equal ones, in the order of appearance.
+    """Return a number for each pair, the same for equal pairs, in the order of first appearance.
 
-    So sums over routes do not depend on how labels are numbered.
+    So sums over routes do not depend on the numbering of labels.
     """
     key = a * (np.int64(b.max(initial=0)) + 1) + b
     _, first, which = np.unique(key, return_index=True, return_inverse=True)

@@ -18,7 +18,7 @@ from treedot.kernels.tree_kernel import MAX_PAIRS, gram_by_rows, joined, unit
 from treedot.parameters import SUBTREE_CONVENTIONS, checked_choice, checked_flag
 from treedot.trees import Forest
 
-Sums = dict[int, float]  # of weights, by hashes of subtrees, in the order in which these come
+Sums = dict[int, float]  # hash of each subtree to its weights, in order of appearance
 
 
 class SubtreeKernel(FeatureKernel):
@@ -84,7 +84,7 @@ class SubtreeKernel(FeatureKernel):
 
             def row(i: int, others: IntArray) -> FloatArray:
                 rows, columns = np.full(others.size, i), others
-                if y is None:  # of the lower half
+                if y is None:  # only the lower half
                     rows, columns = columns, rows
                 return toolkit_subtrees.pairs(both, rows, columns, self.decay, rule, self.max_pairs)
 
@@ -111,20 +111,20 @@ class SubtreeKernel(FeatureKernel):
         return unit(self.convention, self.decay) * (own if x is y else _sum_shared(sums, others))
 
     def _features(self, forest: Forest) -> tuple[IntArray, IntArray, FloatArray]:
-        """Return for every node that counts its tree, the number of its subtree, and √λ^(p-1)."""
+        """Return the tree, the number of the subtree, and √λ^(p-1) for every node that counts."""
         counts = (forest.arity > 0) | self.leaves
         tree = forest.tree_of_node[counts]
         return tree, forest.subtree[counts], _weights(self.decay, _productions(forest)[counts])
 
 
 def _weights(decay: float, productions: FloatArray) -> FloatArray:
-    """Return √λ^(p-1) for numbers p of productions; 1 for leaves, which have none."""
+    """Return √λ^(p-1) for numbers p of productions; 1 for leaves, where p is 0."""
     weights: FloatArray = np.power(math.sqrt(decay), np.maximum(productions - 1.0, 0.0))
     return weights
 
 
 def _productions(forest: Forest) -> FloatArray:
-    """Return for every node the number of nodes with children in its subtree."""
+    """Return the number of nodes with children in the subtree of every node."""
     inner = np.concatenate([[0], np.cumsum(forest.arity > 0)])
     end = np.arange(1, forest.n_nodes + 1)
     counts: FloatArray = (inner[end] - inner[end - forest.subtree_size]).astype(np.float64)
@@ -132,11 +132,11 @@ def _productions(forest: Forest) -> FloatArray:
 
 
 class _HashedSubtrees:
-    """The subtrees of a one-tree forest by hashes, the same in all forests.
+    """The subtrees of a one-tree forest as hashes, which are the same in all forests.
 
-    In one forest, equal subtrees have equal numbers, but to pack two trees into one takes far longer than to
-    compare them. So each subtree has a 64-bit hash here: two different ones are taken for equal with a
-    probability of 10⁻¹⁹. The sums of the last settings are kept.
+    Within one forest, equal subtrees have equal numbers, but packing two trees into one forest takes far
+    longer than comparing them. So each subtree has a 64-bit hash here; two different subtrees collide with a
+    probability of 10⁻¹⁹. The sums for the last settings are cached.
     """
 
     def __init__(self, forest: Forest) -> None:
@@ -148,7 +148,7 @@ class _HashedSubtrees:
         self._kept: tuple[tuple[float, bool], tuple[Sums, float]] | None = None
 
     def sums(self, decay: float, leaves: bool) -> tuple[Sums, float]:
-        """Return the sum of √λ^(p-1) over the copies of each subtree that counts, and that of its squares."""
+        """Return Σ √λ^(p-1) over the copies of each counted subtree, and the sum of the squares."""
         kept = self._kept
         if kept is None or kept[0] != (decay, leaves):
             counts = (self._productions > 0) | leaves
@@ -174,7 +174,7 @@ def _hash_subtrees(
     label: IntArray, arity: IntArray, key: WordArray, stack: IntArray, code: WordArray,
     productions: FloatArray,
 ) -> None:  # fmt: skip
-    """Write for every node of a tree a hash of its subtree and the number of productions in it."""
+    """Write the hash of its subtree and its number of productions for every node of a tree."""
     height = 0
     for node in range(label.size):
         begin = height - arity[node]

@@ -1,4 +1,4 @@
-"""The subtree kernels of KeLP and SVM-LIGHT-TK, which count more than equal subtrees."""
+"""The subtree kernels of KeLP and SVM-LIGHT-TK, which also count some unequal subtrees."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from treedot.trees import Forest
 
 
 class Rule(NamedTuple):
-    """What two children with different subtrees count in the product of their parents.
+    """The factors of children with different subtrees in the product of their parents.
 
-    Each is 0 in the subtree kernel, in which a subtree that differs anywhere does not count.
+    In the subtree kernel both are 0: a subtree that differs anywhere does not count.
     """
 
-    unequal: float  # where both have children, but their productions differ
-    mixed: float  # where only one of them has children
+    unequal: float  # both have children, but their productions differ
+    mixed: float  # only one of them has children
 
 
 RULES = {"kelp": Rule(unequal=1.0, mixed=0.0), "svm-light-tk": Rule(unequal=0.0, mixed=1.0)}
@@ -29,7 +29,7 @@ ALL_PAIRS = MATCHING._replace(entries="pairs of nodes")
 
 
 class _Nodes(NamedTuple):
-    """The nodes of some trees; every further array would make the comparison of short trees slower."""
+    """The nodes of trees; every further array would slow down the comparison of small trees."""
 
     offsets: IntArray
     production: IntArray
@@ -41,10 +41,10 @@ def pairs(
     forest: Forest, rows: IntArray, columns: IntArray, decay: float, rule: Rule, max_pairs: int,
     threads: Threads = ONE_THREAD,
 ) -> FloatArray:  # fmt: skip
-    """Return ΣΔ over the pairs of inner nodes, for some pairs of trees.
+    """Return ΣΔ over the pairs of inner nodes, for chosen pairs of trees.
 
-    ``Δ = λ ∏ f(child, child)`` for equal productions, where f is Δ for children of equal productions, 1 for
-    two leaves, and else what the rule says.
+    ``Δ = λ ∏ f(child, child)`` for equal productions. f is Δ for children with equal productions, 1 for two
+    leaves, and otherwise the factor of the rule.
     """
     entries = forest.sizes[rows] * forest.sizes[columns]
     check_pairs(int(entries.max(initial=0)), max_pairs, ALL_PAIRS)
@@ -61,7 +61,7 @@ def pairs(
 
 
 def pair(x: Forest, y: Forest, decay: float, rule: Rule, max_pairs: int) -> float:
-    """Return ΣΔ of two one-tree forests, as ``pairs`` sums it up."""
+    """Return ΣΔ of two one-tree forests, summed in the order of ``pairs``."""
     check_pairs(x.n_nodes * y.n_nodes, max_pairs, ALL_PAIRS)
     table = np.empty(x.n_nodes * y.n_nodes)
     return _pair(x.derived(pack_tree), y.derived(pack_tree), decay, rule, table)
@@ -86,7 +86,7 @@ def _sum_pairs(
 def _sum_pair(
     left: _Nodes, row: int, right: _Nodes, column: int, decay: float, rule: Rule, table: FloatArray
 ) -> float:  # fmt: skip
-    """Return ΣΔ of one tree on the left and one on the right; ``table`` has room for all pairs of nodes."""
+    """Return ΣΔ of one tree on the left and one on the right; ``table`` has an entry per pair of nodes."""
     a, a_end = left.offsets[row], left.offsets[row + 1]
     b, b_end = right.offsets[column], right.offsets[column + 1]
     width = b_end - b

@@ -322,7 +322,7 @@ def checked_tree_kernel(name: str, kernel: Any) -> TreeKernel:
         return kernel
     if isinstance(kernel, type) and issubclass(kernel, TreeKernel):
         made = f"{kernel.__name__}(normalize=True)"
-        raise ParameterError(f"{name} must be an object, not the class {kernel.__name__}: give {made}")
+        raise ParameterError(f"{name} must be an object, not the class {kernel.__name__}: pass {made}")
     raise ParameterError(
         f"{name} must be a tree kernel such as SubsetTreeKernel(decay=0.4, normalize=True), not {kernel!r}"
     )

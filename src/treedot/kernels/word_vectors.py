@@ -1,4 +1,4 @@
-"""Words as vectors whose cosines say how similar the words are."""
+"""Word vectors; their cosines measure the similarity of words."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from treedot._storage.compression import decompressed
 from treedot._storage.files import open_raw, read_lines
 from treedot.errors import ParameterError, SourceError
 
-SEPARATOR = "::"  # between a word and its part of speech, in labels
-TYPE = "LEX##"  # what labels of words may begin with, in files of KeLP
+SEPARATOR = "::"  # between the word and the part of speech in a label
+TYPE = "LEX##"  # optional prefixes of words in KeLP files
 
 
 class WordVectors:
     """The vectors of words, which make labels such as ``dog::n`` and ``cat::n`` similar.
 
-    A label is a word, ``::`` and a part of speech. Its vector is that of the label, else that of the word
-    before the ``::``. Two labels of the same part of speech have the cosine of their vectors as their
-    similarity. Labels without ``::`` are no words: they are similar to nothing.
+    A label is a word, ``::`` and a part of speech. Its vector is the vector of the whole label if there is
+    one, otherwise that of the word before the ``::``. The similarity of two labels of the same part of speech
+    is the cosine of their vectors. Labels without ``::`` are not words, and similar to no other label.
 
     Parameters
     ----------
@@ -36,8 +36,8 @@ class WordVectors:
 
     See Also
     --------
-    SmoothedPartialTreeKernel : The kernel that they are for.
-    DistributedTreeVectorizer : Vectors of the same, with ``kernel="smoothed"``.
+    SmoothedPartialTreeKernel : The kernel that uses word vectors.
+    DistributedTreeVectorizer : With ``kernel="smoothed"``, vectors for this kernel.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class WordVectors:
         except (TypeError, ValueError):
             matrix = np.zeros(0)
         if matrix.ndim != 2 or not matrix.size or not np.isfinite(matrix).all():
-            raise ParameterError("the vectors of words must be finite numbers, of all words equally many")
+            raise ParameterError("word vectors must be finite numbers, and equally long for all words")
         self._row = {word: k for k, word in enumerate(vectors)}
         self._unit = _of_length_one(matrix)
 
@@ -69,7 +69,7 @@ class WordVectors:
         Parameters
         ----------
         source : WordVectors, mapping of str to sequence of float, or path
-            The word vectors, or what ``WordVectors`` or ``WordVectors.read`` takes.
+            The word vectors, or an argument of ``WordVectors`` or ``WordVectors.read``.
 
         Returns
         -------
@@ -94,11 +94,11 @@ class WordVectors:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str], *, unpack_large: bool = False) -> Self:
-        """Read a text file with a word and its numbers in every line, compressed or not.
+        """Read a text file with a word and its numbers on every line, compressed or not.
 
-        The numbers follow the word, which may hold blanks, as word2vec and GloVe write them; a first line of
-        two numbers, as in word2vec, is skipped. Or they are the last of four columns, separated by commas, as
-        in KeLP.
+        The numbers follow the word, which may contain blanks, as in files of word2vec and GloVe; a first line
+        of two numbers, as in word2vec, is skipped. Or the numbers are the last of four columns, separated by
+        commas, as in KeLP.
 
         Parameters
         ----------
@@ -115,13 +115,13 @@ class WordVectors:
         Raises
         ------
         SourceError
-            If a line has no numbers, or not as many as the others.
+            If a line has no numbers, or a different number of them than the others.
         """
         name = os.fspath(path)
         with open_raw(path) as raw, decompressed(raw, name, unpack_large, "WordVectors.read") as stream:
             found = dict(_vectors(stream, name))
         if not found:
-            raise SourceError(f"{name}: there are no vectors of words in it")
+            raise SourceError(f"{name}: it contains no word vectors")
         try:
             return cls(found)
         except ParameterError as error:
@@ -141,7 +141,7 @@ class WordVectors:
     __hash__ = None  # type: ignore[assignment]
 
     def __deepcopy__(self, memo: Any) -> Self:
-        return self  # nothing changes it
+        return self  # it is immutable
 
     def __repr__(self) -> str:
         return f"WordVectors({len(self)} words, {self._unit.shape[1]} dimensions)"
@@ -167,12 +167,12 @@ class WordVectors:
 
     @property
     def n_dimensions(self) -> int:
-        """How many numbers the vector of a word has."""
+        """The number of dimensions of the vectors."""
         return int(self._unit.shape[1])
 
     @cached_property
     def fingerprint(self) -> str:
-        """A short stable name of all words and their vectors of length 1, to the last bit, in any order."""
+        """A short, stable digest of all words and their unit vectors, to the last bit, in any order."""
         words = sorted(self._row)
         digest = hashlib.blake2b(json.dumps(words).encode(), digest_size=8)
         digest.update(self._unit[[self._row[word] for word in words]].astype("<f8").data)
@@ -180,7 +180,7 @@ class WordVectors:
 
     @property
     def nbytes(self) -> int:
-        """How much memory the vectors take."""
+        """The memory of the vectors, in bytes."""
         return int(self._unit.nbytes)
 
     def arrays(self) -> dict[str, Array]:
@@ -195,7 +195,7 @@ class WordVectors:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Array]) -> Self:
-        """Return the word vectors that ``arrays`` returned the arrays of.
+        """Return the word vectors stored in the result of ``arrays``.
 
         Parameters
         ----------
@@ -214,18 +214,18 @@ class WordVectors:
         """
         try:
             if arrays.keys() != {"words", "units"}:
-                raise ValueError(f"there are {', '.join(arrays) or 'no arrays'}, not words and units")
+                raise ValueError(f"the arrays are {', '.join(arrays) or 'missing'}, not words and units")
             words, units = json.loads(arrays["words"].tobytes()), arrays["units"]
             made = cls(dict(zip(words, units, strict=True)))
             if len(made) < len(units):
-                raise ValueError("a word has two of them")
+                raise ValueError("a word occurs twice")
         except (TypeError, ValueError, RecursionError, ParameterError) as error:
-            raise SourceError(f"these are not the vectors of words: {error}") from None
-        made._unit = np.asarray(units, np.float64)  # to the bit: to divide by the length again may change it
+            raise SourceError(f"these are not word vectors: {error}") from None
+        made._unit = np.asarray(units, np.float64)  # not divided by the length again: equal to the bit
         return made
 
     def units(self, labels: Sequence[str]) -> FloatArray:
-        """Return the vectors of labels, each of length 1.
+        """Return the vectors of labels, scaled to length 1.
 
         Parameters
         ----------
@@ -235,7 +235,7 @@ class WordVectors:
         Returns
         -------
         array of shape (n_labels, n_dimensions)
-            The vectors; zeros for a label that has none.
+            The vectors; zeros for a label without one.
         """
         known = {k: row for k, label in enumerate(labels) if (row := self._of(label)) is not None}
         found = np.zeros((len(labels), self.n_dimensions))
@@ -283,14 +283,14 @@ class WordVectors:
 
 
 def part_of_speech(label: str) -> str | None:
-    """Return what stands behind the first ``::`` of a label."""
+    """Return the part of a label after the first ``::``."""
     _, separator, rest = label.partition(SEPARATOR)
     return rest if separator else None
 
 
 @njit
 def _products(columns: FloatArray) -> FloatArray:
-    """Return the products of all columns; by BLAS, the last bit would depend on which others there are."""
+    """Return the products of all columns; with BLAS, the last bit would depend on the other columns."""
     dimensions, n = columns.shape
     out = np.zeros((n, n))
     for i in range(n):
@@ -304,7 +304,7 @@ def _products(columns: FloatArray) -> FloatArray:
 
 
 def _of_length_one(matrix: FloatArray) -> FloatArray:
-    largest = np.abs(matrix).max(axis=1, keepdims=True)  # whose square may be too large, or too small
+    largest = np.abs(matrix).max(axis=1, keepdims=True)  # the squares may overflow or underflow
     scaled = np.divide(matrix, largest, out=np.zeros_like(matrix), where=largest > 0)
     square = np.zeros(len(scaled))
     for column in scaled.T:  # in this order on every machine: fingerprints depend on the last bit
@@ -324,21 +324,21 @@ def _vectors(stream: IO[bytes], name: str) -> Iterator[tuple[str, FloatArray]]:
         fields = line.decode("utf-8", "replace").rstrip(" \t").split("\t" if b"\t" in line else " ")
         values = fields[3].split(",") if len(fields) == 4 and "," in fields[3] else fields[1:]
         word, vector = fields[0], _numbers(values)
-        if vector is None and width is not None and len(values) > width:  # blanks in the word
+        if vector is None and width is not None and len(values) > width:  # the word contains blanks
             word, vector = " ".join(fields[:-width]), _numbers(fields[-width:])
         if vector is None:
-            raise SourceError(f"{name}, line {number}: a word and its numbers are expected")
+            raise SourceError(f"{name}, line {number}: expected a word and its numbers")
         if number == 1 and vector.size == 1 and word.isdigit():
             continue
         if vector.size == 0 or (width is not None and vector.size != width):
             expected = "some" if width is None else str(width)
-            raise SourceError(f"{name}, line {number}: {vector.size} numbers where {expected} are expected")
+            raise SourceError(f"{name}, line {number}: {vector.size} numbers, expected {expected}")
         width = vector.size
         yield word, vector
 
 
 def _numbers(texts: list[str]) -> FloatArray | None:
-    """Return the numbers of texts, or None where one is none."""
+    """Return texts as numbers, or None if one of them is not a number."""
     try:
         return np.array([float(text) for text in texts if text])
     except ValueError:

@@ -3,3 +3,4 @@ from treedot.models.dual_linear_svc import DualLinearSVC as DualLinearSVC
 from treedot.models.kernel_transformer import KernelTransformer as KernelTransformer
 from treedot.models.linear_model import LinearModel as LinearModel
 from treedot.models.tree_classifier import TreeClassifier as TreeClassifier
+from treedot.models.tree_regressor import TreeRegressor as TreeRegressor

@@ -13,20 +13,25 @@ Z = 1.959964  # the normal quantile of a two-sided 95 % interval
 
 
 class ClassFigures(NamedTuple):
-    """Precision, recall and F1 of one class; ``support`` is the number of trees of the class."""
+    """Precision, recall and F1 of one class; ``support`` is the number of trees of the class.
+
+    ``recall_interval`` is Wilson's 95 % interval of the recall.
+    """
 
     name: str
     precision: float
     recall: float
     f1: float
     support: int
+    recall_interval: tuple[float, float]
 
 
 class Evaluation(NamedTuple):
     """The quality of predictions.
 
     ``confusion[i, j]`` is the number of trees of class i that were predicted as class j. ``interval`` is
-    Wilson's 95 % interval of the accuracy. ``unknown`` maps each class that the model does not know to its
+    Wilson's 95 % interval of the accuracy, ``macro_f1_interval`` the normal approximation for the mean of the
+    classes' F1. ``unknown`` maps each class that the model does not know to its
     number of trees; these classes come last in ``classes``, and their trees count as wrong.
     """
 
@@ -34,6 +39,7 @@ class Evaluation(NamedTuple):
     accuracy: float
     interval: tuple[float, float]
     macro_f1: float
+    macro_f1_interval: tuple[float, float]
     classes: list[ClassFigures]
     confusion: IntArray
     unknown: dict[str, int]
@@ -62,7 +68,7 @@ def evaluate(classes: Array, truth: Array, predicted: Array) -> Evaluation:
     confusion = np.bincount(places, minlength=classes.size**2).reshape(classes.size, classes.size)
     right, there, found = np.diag(confusion), confusion.sum(axis=1), confusion.sum(axis=0)
     figures = [
-        ClassFigures(str(name), _share(r, f), _share(r, t), _share(2 * r, t + f), t)
+        ClassFigures(str(name), _share(r, f), _share(r, t), _share(2 * r, t + f), t, wilson(r, t))
         for name, r, t, f in zip(
             classes.tolist(), right.tolist(), there.tolist(), found.tolist(), strict=True
         )
@@ -72,6 +78,7 @@ def evaluate(classes: Array, truth: Array, predicted: Array) -> Evaluation:
         _share(int(right.sum()), truth.size),
         wilson(int(right.sum()), truth.size),
         sum(figure.f1 for figure in figures) / len(figures),
+        _macro_f1_interval(confusion),
         figures,
         confusion,
         dict(zip(map(str, names.tolist()), counts.tolist(), strict=True)),
@@ -91,6 +98,24 @@ def wilson(right: int, n: int) -> tuple[float, float]:
     share, z = right / n, Z * Z / n
     middle, half = share + z / 2, Z * math.sqrt(share * (1 - share) / n + z / (4 * n))
     return max(0.0, (middle - half) / (1 + z)), min(1.0, (middle + half) / (1 + z))
+
+
+def _macro_f1_interval(confusion: IntArray) -> tuple[float, float]:
+    """Return the 95 % interval of the macro F1 by the delta method (Takahashi et al. 2022).
+
+    F1 of class k is 2 pₖₖ / dₖ, with dₖ = pₖ. + p.ₖ; a tree of class i that is predicted as j adds
+    (2 [i = j] / dᵢ - F1ᵢ / dᵢ - F1ⱼ / dⱼ) / n_classes to the mean.
+    """
+    n = int(confusion.sum())
+    if n == 0:
+        return 0.0, 1.0
+    shares = confusion / n
+    sums = shares.sum(axis=0) + shares.sum(axis=1)
+    f1 = np.divide(2 * np.diag(shares), sums, out=np.zeros(sums.size), where=sums > 0)
+    inverse = np.divide(1.0, sums, out=np.zeros(sums.size), where=sums > 0)
+    influence = (np.diag(2 * inverse) - (f1 * inverse)[:, None] - f1 * inverse) / f1.size
+    mean, half = float(f1.mean()), Z * math.sqrt(float((shares * influence**2).sum()) / n)
+    return max(0.0, mean - half), min(1.0, mean + half)
 
 
 def mcnemar(truth: Array, first: Array, second: Array) -> McNemar:

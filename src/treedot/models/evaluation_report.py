@@ -16,16 +16,18 @@ from treedot.trees.drawing import tree_html
 LONGEST, LONGEST_WORDS = 1000, 200  # characters of a tree, and of its words, on the page
 MANY = 15  # a matrix of at least this many classes is drawn small
 
-STYLE = f"""{TREE_STYLE}
+MATRIX_STYLE = """
+.confusion th, .confusion td { text-align: right; padding: 0.15rem 0.4rem; border: 0; min-width: 1.6rem }
+.confusion thead th { writing-mode: vertical-rl; transform: rotate(180deg); text-align: left }
+.confusion thead th { padding: 0 }
+.confusion tbody th { position: sticky; left: 0; background: var(--back); white-space: nowrap }
+.confusion td { background: color-mix(in srgb, var(--bad) calc(var(--share) * 60%), transparent) }
+.confusion .right { background: color-mix(in srgb, var(--accent) calc(var(--share) * 60%), transparent) }
+.confusion .none { color: var(--line) }
+.many { font-size: 0.7rem } .many :is(th, td) { padding: 0 0.1rem; min-width: 0.8rem }
+"""
+STYLE = f"""{TREE_STYLE}{MATRIX_STYLE}
 th, td {{ text-align: right }} :is(th, td):first-child {{ text-align: left }}
-.confusion th, .confusion td {{ text-align: right; padding: 0.15rem 0.4rem; border: 0; min-width: 1.6rem }}
-.confusion thead th {{ writing-mode: vertical-rl; transform: rotate(180deg); text-align: left }}
-.confusion thead th {{ padding: 0 }}
-.confusion tbody th {{ position: sticky; left: 0; background: var(--back); white-space: nowrap }}
-.confusion td {{ background: color-mix(in srgb, var(--bad) calc(var(--share) * 60%), transparent) }}
-.confusion .right {{ background: color-mix(in srgb, var(--accent) calc(var(--share) * 60%), transparent) }}
-.confusion .none {{ color: var(--line) }}
-.many {{ font-size: 0.7rem }} .many :is(th, td) {{ padding: 0 0.1rem; min-width: 0.8rem }}
 .mistake summary span {{ color: var(--quiet) }}
 """
 
@@ -33,7 +35,7 @@ th, td {{ text-align: right }} :is(th, td):first-child {{ text-align: left }}
 class Mistake(NamedTuple):
     """A tree with a wrong prediction; ``margin`` is the difference of the two classes' scores."""
 
-    number: int  # of the tree, from 1
+    number: int  # the number of the tree, from 1
     truth: str
     predicted: str
     margin: float
@@ -60,6 +62,7 @@ def as_json(report: EvaluationReport) -> dict[str, Any]:
         "accuracy": found.accuracy,
         "interval": list(found.interval),
         "macro_f1": found.macro_f1,
+        "macro_f1_interval": list(found.macro_f1_interval),
         "classes": [figures._asdict() for figures in found.classes],
         "confusion": found.confusion.tolist(),
         "unknown": found.unknown,
@@ -81,9 +84,10 @@ def as_text(report: EvaluationReport) -> str:
     names = [printable(figures.name) for figures in found.classes]
     width = max(len("class"), *map(len, names))
     cell = max(6, *(len(str(count)) for count in found.confusion.ravel()))
-    lines = [*_summary(report), "", f"{'class':<{width}}  precision  recall     F1  trees"]
+    lines = [*_summary(report), "", f"{'class':<{width}}  precision  recall  (95 %)              F1  trees"]
     lines += [
-        f"{name:<{width}}  {one.precision:9.3f}  {one.recall:6.3f}  {one.f1:5.3f}  {one.support:5d}"
+        f"{name:<{width}}  {one.precision:9.3f}  {one.recall:6.3f}  {_range(one.recall_interval)}  "
+        f"{one.f1:5.3f}  {one.support:5d}"
         for name, one in zip(names, found.classes, strict=True)
     ]
     head = "".join(f"  {name[:cell]:>{cell}}" for name in names)
@@ -99,9 +103,16 @@ def as_page(report: EvaluationReport) -> str:
     """Return the report as a self-contained page, with the confusion matrix and the mistakes."""
     found = report.found
     figures = table(
-        ("class", "precision", "recall", "F1", "trees"),
+        ("class", "precision", "recall", "95 %", "F1", "trees"),
         [
-            (html.escape(one.name), f"{one.precision:.3f}", f"{one.recall:.3f}", f"{one.f1:.3f}", one.support)
+            (
+                html.escape(one.name),
+                f"{one.precision:.3f}",
+                f"{one.recall:.3f}",
+                _range(one.recall_interval),
+                f"{one.f1:.3f}",
+                one.support,
+            )
             for one in found.classes
         ],
     )
@@ -109,7 +120,7 @@ def as_page(report: EvaluationReport) -> str:
     summary = "".join(f'<p class="says">{html.escape(line)}</p>' for line in _summary(report))
     body = (
         f"{summary}<h2>Confusion matrix</h2><p>True classes are in rows, predicted ones in columns. "
-        f"The stronger the colour, the larger the share of the true class.</p>{_matrix(found)}"
+        f"The stronger the colour, the larger the share of the true class.</p>{matrix_html(found)}"
         f"<h2>Classes</h2>{figures}"
         "<h2>Most confident mistakes</h2><p>The margin is the score of the predicted class minus the score "
         f"of the true one. Open a mistake to see its tree.</p>{mistakes}"
@@ -119,14 +130,14 @@ def as_page(report: EvaluationReport) -> str:
 
 def _summary(report: EvaluationReport) -> list[str]:
     """Return lines with the accuracy, the unknown classes and the comparison with a second model."""
-    lines = [f"{printable(report.model)}: {_accuracy(report.found)}, macro F1 {report.found.macro_f1:.3f}"]
+    lines = [f"{printable(report.model)}: {accuracy_words(report.found)}, {_macro_f1(report.found)}"]
     lines += [
         f"{count:,} trees of {name!r}, which the model does not know, count as wrong"
         for name, count in report.found.unknown.items()
     ]
     if report.other is not None and report.test is not None:
         named = printable(report.against or "")
-        lines.append(f"{named}: {_accuracy(report.other)}, macro F1 {report.other.macro_f1:.3f}")
+        lines.append(f"{named}: {accuracy_words(report.other)}, {_macro_f1(report.other)}")
         lines.append(
             f"McNemar: only the first is right on {report.test.only_first} trees, only the second on "
             f"{report.test.only_second}, p = {report.test.p_value:.3g}"
@@ -134,20 +145,34 @@ def _summary(report: EvaluationReport) -> list[str]:
     return lines
 
 
-def _accuracy(found: Evaluation) -> str:
+def accuracy_words(found: Evaluation) -> str:
+    """Return the accuracy, its interval and the number of trees in words."""
     low, high = found.interval
     return f"accuracy {found.accuracy:.3f} (95 %: {low:.3f} to {high:.3f}) on {found.n_trees:,} trees"
 
 
+def _macro_f1(found: Evaluation) -> str:
+    return f"macro F1 {found.macro_f1:.3f} (95 %: {_range(found.macro_f1_interval)})"
+
+
+def _range(interval: tuple[float, float]) -> str:
+    return f"{interval[0]:.3f} to {interval[1]:.3f}"
+
+
 def _mistake(one: Mistake) -> str:
     """Return a mistake as HTML: one line with the words of the tree, which opens to show the tree."""
-    tree = Tree.parse(one.tree)
-    words = printable(" ".join(node.label for node in tree.postorder() if node.is_leaf))
-    title = f"{one.truth} predicted as {one.predicted}: {_shortened(words, LONGEST_WORDS)}"
     says = f"tree {one.number}, margin {one.margin:.2f}"
+    return tree_details(f"{one.truth} predicted as {one.predicted}", says, one.tree)
+
+
+def tree_details(title: str, says: str, brackets: str) -> str:
+    """Return a title and the words of a tree as HTML, which opens to show the tree."""
+    tree = Tree.parse(brackets)
+    words = printable(" ".join(node.label for node in tree.postorder() if node.is_leaf))
+    title = f"{title}: {_shortened(words, LONGEST_WORDS)}"
     return (
         f'<details class="mistake"><summary>{html.escape(title)} <span>{says}</span></summary>'
-        f"{tree_html(tree)}<p><code>{html.escape(_shortened(one.tree, LONGEST))}</code></p></details>\n"
+        f"{tree_html(tree)}<p><code>{html.escape(_shortened(brackets, LONGEST))}</code></p></details>\n"
     )
 
 
@@ -155,7 +180,8 @@ def _shortened(text: str, longest: int) -> str:
     return text if len(text) <= longest else text[:longest] + " …"
 
 
-def _matrix(found: Evaluation) -> str:
+def matrix_html(found: Evaluation) -> str:
+    """Return the confusion matrix as HTML; ``MATRIX_STYLE`` is its style."""
     names = [html.escape(figures.name) for figures in found.classes]
     head = "<th></th>" + "".join(f"<th>{name}</th>" for name in names)
     lines = []

@@ -1,36 +1,75 @@
-"""Use exact kernels in scikit-learn pipelines."""
+"""Use kernels in scikit-learn pipelines: exactly, or by landmarks."""
 
 from __future__ import annotations
 
 from typing import Any, Self
 
 from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 
+from treedot._runtime.array_types import FloatArray
 from treedot.kernels import SubsetTreeKernel
 from treedot.kernels.kernel import Kernel
 from treedot.kernels.tree_kernel import checked_tree_kernel
+from treedot.models.training.landmarks import choose_landmarks, inverse_root, n_examples, take_examples
+from treedot.parameters import checked_integer
 from treedot.vectors.transformers import KernelMatrixTransformer
 
 
 class KernelTransformer(KernelMatrixTransformer):
-    """Transform trees into rows of an exact kernel matrix, for estimators with ``kernel="precomputed"``.
+    """Transform trees into rows of an exact kernel matrix, or into features that approximate the kernel.
 
-    Row i of the output holds ``K(tree i, t)`` for every training tree t.
+    Without ``n_landmarks``, row i of the output holds ``K(tree i, t)`` for every training tree t. Use it with
+    estimators that take ``kernel="precomputed"``.
+
+    With ``n_landmarks``, the output is for linear models. Some training trees L, the landmarks, are chosen at
+    random, and row i is ``K(tree i, L) K(L, L)^(-1/2)``, the Nyström features (Williams & Seeger 2001). Their
+    dot products approximate the kernel: they are exact if one of the two trees is a landmark. Time and memory
+    grow with the number of trees times the number of landmarks, not with the square of the number of trees.
 
     Parameters
     ----------
     kernel : Kernel, default=None
         The kernel, such as ``BoundedTreeKernel(normalize=True)``, or a combination of kernels; by default
         ``SubsetTreeKernel(normalize=True)``. Its parameters can be searched: ``kernel__decay``.
+    n_landmarks : int, default=None
+        The number of landmarks, and of columns; None returns kernels with all training trees. If there are
+        fewer training trees, all of them are landmarks.
+    random_state : int, default=0
+        The seed of the choice of landmarks. Every set of training trees of that size is equally likely; the
+        classes have no effect. The same seed and number of trees choose the same positions in any version of
+        NumPy.
     n_jobs : int, default=None
-        The number of threads; -1 uses all cores. The matrix does not depend on it.
+        The number of threads that compute kernels; -1 uses all cores. The output does not depend on it.
 
     Attributes
     ----------
     kernel_ : Kernel
         A copy of the kernel that was given.
     trees_ : Forest
-        The training trees, or the table for kernels of columns.
+        The training trees, or the table for kernels of columns; with ``n_landmarks``, only the landmarks.
+    landmark_indices_ : array of int of shape (n_landmarks,)
+        The positions of the landmarks among the training trees, in ascending order. Only set with
+        ``n_landmarks``.
+    normalization_ : array of shape (n_landmarks, n_landmarks)
+        ``K(L, L)^(-1/2)``. Only set with ``n_landmarks``.
+
+    See Also
+    --------
+    TreeClassifier : Train on an exact kernel without scikit-learn's ``SVC``.
+    FragmentVectorizer : Rows that do not depend on training trees, for kernels of fragments.
+    sklearn.kernel_approximation.Nystroem : The same method for kernels of vectors.
+
+    Notes
+    -----
+    Directions in which ``K(L, L)`` has an eigenvalue of at most 1e-12 times the largest are left out of the
+    inverse square root, since rounding determines them; equal landmarks have such directions. If all training
+    trees are landmarks, the dot products of the features equal the kernels of training trees up to about
+    1e-12 times the number of trees.
+
+    References
+    ----------
+    C. K. I. Williams and M. Seeger (2001), *Using the Nyström method to speed up kernel machines*, NIPS 13.
 
     Examples
     --------
@@ -50,10 +89,26 @@ class KernelTransformer(KernelMatrixTransformer):
     >>> search = GridSearchCV(model, {"kerneltransformer__kernel__decay": [0.2, 0.4]}, cv=2)
     >>> print(search.fit(trees, ["S", "S", "T", "T"]).best_score_)
     1.0
+
+    Train a linear model on the features of three landmarks:
+
+    >>> from sklearn.svm import LinearSVC
+    >>> model = make_pipeline(KernelTransformer(n_landmarks=3), LinearSVC()).fit(trees, ["S", "S", "T", "T"])
+    >>> model[0].transform(["(T (A e) (C e))"]).shape, model[0].landmark_indices_
+    ((1, 3), array([1, 2, 3]))
     """
 
-    def __init__(self, *, kernel: Kernel | None = None, n_jobs: int | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        kernel: Kernel | None = None,
+        n_landmarks: int | None = None,
+        random_state: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
         self.kernel = kernel
+        self.n_landmarks = n_landmarks
+        self.random_state = random_state
         self.n_jobs = n_jobs
 
     def set_params(self, **params: Any) -> Self:
@@ -95,7 +150,7 @@ class KernelTransformer(KernelMatrixTransformer):
         return params
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Keep the training trees.
+        """Keep the training trees, or choose the landmarks.
 
         Parameters
         ----------
@@ -108,11 +163,72 @@ class KernelTransformer(KernelMatrixTransformer):
         -------
         KernelTransformer
             The transformer itself.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter is invalid.
         """
+        self._fit(X)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> FloatArray:
+        """Return the Gram matrix of the training trees, or their features if there are landmarks.
+
+        Parameters
+        ----------
+        X : source of trees, or table
+            The training examples.
+        y : object, default=None
+            Not used.
+
+        Returns
+        -------
+        array of shape (n_train, n_train), or (n_train, n_landmarks)
+            The kernels of all pairs of training examples, or the features.
+        """
+        examples = self._fit(X)
+        if self.n_landmarks is None:
+            return self.kernel_.gram(examples, n_jobs=self.n_jobs)
+        return self._features(examples)
+
+    def transform(self, X: Any) -> FloatArray:
+        """Return the kernels of every tree with every training tree, or its features if there are landmarks.
+
+        Parameters
+        ----------
+        X : source of trees, or table
+            The examples.
+
+        Returns
+        -------
+        array of shape (n_examples, n_train), or (n_examples, n_landmarks)
+            The kernels, or the features.
+        """
+        check_is_fitted(self)
+        return self._features(self.kernel_.read(X))
+
+    def _fit(self, X: Any) -> Any:
+        """Fit to the examples, and return them as the kernel reads them."""
         kernel = _default() if self.kernel is None else self.kernel
         self.kernel_ = clone(kernel if isinstance(kernel, Kernel) else checked_tree_kernel("kernel", kernel))
-        self.trees_ = self.kernel_.read(X)
-        return self
+        seed = checked_integer("random_state", self.random_state)
+        for learned in ("landmark_indices_", "normalization_"):
+            if hasattr(self, learned):  # of an earlier fit
+                delattr(self, learned)
+        if self.n_landmarks is None:
+            self.trees_ = self.kernel_.read(X)
+            return self.trees_
+        wanted = checked_integer("n_landmarks", self.n_landmarks, at_least=1)
+        examples = self.kernel_.read(X)
+        self.landmark_indices_ = choose_landmarks(n_examples(examples), wanted, seed)
+        self.trees_ = take_examples(examples, self.landmark_indices_)
+        self.normalization_ = inverse_root(self.kernel_.gram(self.trees_, n_jobs=self.n_jobs))
+        return examples
+
+    def _features(self, examples: Any) -> FloatArray:
+        kernels = self.kernel_.gram(examples, self.trees_, n_jobs=self.n_jobs)
+        return kernels @ self.normalization_ if hasattr(self, "normalization_") else kernels
 
 
 def _default() -> Kernel:

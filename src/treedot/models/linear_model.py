@@ -18,9 +18,10 @@ from treedot.models.model_folder import read_model, write_model
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LinearModel:
-    """A trained linear classifier of trees: its scores are ``w · x + b``, one for each class.
+    """A trained linear model of trees: ``w · x + b``, the score of each class, or a predicted number.
 
-    ``TreeClassifier`` trains and saves such a model; loading it and predicting with it need no scikit-learn.
+    ``TreeClassifier`` and ``TreeRegressor`` train and save such models; loading one and predicting with it
+    need no scikit-learn.
     The model's inputs turn an example, a tree or several columns of a table, into a row x: fragments, dense
     vectors, or the exact kernels with the model's support vectors.
 
@@ -28,12 +29,13 @@ class LinearModel:
     ----------
     inputs : sequence of StoredInput
         The inputs that turn examples into rows; the rows of all inputs are concatenated.
-    classes : array of str or int
-        The classes in ascending order.
+    classes : array of str or int, or None
+        The classes in ascending order; None for a model that predicts numbers.
     columns : array of int
         The columns of the rows that have weights, in ascending order.
     weights : array of float32 of shape (n_columns, n_classes)
-        The weights w; for two classes, a single column with the weights of the second.
+        The weights w; for two classes, a single column with the weights of the second; for numbers, a single
+        column.
     bias : array
         The biases b, one for each column of ``weights``.
     facts : dict, default={}
@@ -51,7 +53,7 @@ class LinearModel:
     """
 
     inputs: Sequence[StoredInput]
-    classes: Array
+    classes: Array | None
     columns: IntArray
     weights: Array
     bias: FloatArray
@@ -64,7 +66,7 @@ class LinearModel:
 
     @property
     def class_column(self) -> str | None:
-        """The column that held the classes in training; None if the model does not name one.
+        """The column that held the classes, or numbers, in training; None if the model does not name one.
 
         ``treedot train``, ``train_files`` and ``treedot.batch.fit`` write it to ``facts["data"]["label"]``.
         """
@@ -75,6 +77,8 @@ class LinearModel:
     def decision_function(self, X: Any, n_jobs: int | None = None) -> FloatArray:
         """Return the scores of every example, one per class; for two classes, only the score of the second.
 
+        If the model predicts numbers, these are the scores.
+
         Parameters
         ----------
         X : source of trees, or table
@@ -84,7 +88,7 @@ class LinearModel:
 
         Returns
         -------
-        array of shape (n_examples, n_classes), or (n_examples,) for two classes
+        array of shape (n_examples, n_classes), or (n_examples,) for two classes and for numbers
             The scores.
         """
         return self.scores(read_table(X, self.reads), n_jobs)
@@ -101,13 +105,13 @@ class LinearModel:
 
         Returns
         -------
-        array of shape (n_examples, n_classes), or (n_examples,) for two classes
+        array of shape (n_examples, n_classes), or (n_examples,) for two classes and for numbers
             The scores.
         """
         return linear_scores(self.inputs, table, self.columns, self.weights, self.bias, n_jobs)
 
     def predict(self, X: Any, n_jobs: int | None = None) -> Array:
-        """Return the class with the largest score, for every example.
+        """Return the class with the largest score, or the predicted number, for every example.
 
         Parameters
         ----------
@@ -119,29 +123,30 @@ class LinearModel:
         Returns
         -------
         array of shape (n_examples,)
-            The classes.
+            The classes, or numbers.
         """
         return self.best(self.decision_function(X, n_jobs))
 
     def best(self, scores: FloatArray) -> Array:
-        """Return the class with the largest score, given the scores.
+        """Return the class with the largest score, given the scores; or the numbers, which are the scores.
 
         Parameters
         ----------
-        scores : array of shape (n_examples, n_classes), or (n_examples,) for two classes
+        scores : array of shape (n_examples, n_classes), or (n_examples,) for two classes and for numbers
             What ``decision_function`` returns.
 
         Returns
         -------
         array of shape (n_examples,)
-            The class of every example.
+            The class, or number, of every example.
         """
-        return best_class(self.classes, scores)
+        return scores if self.classes is None else best_class(self.classes, scores)
 
     def __repr__(self) -> str:
         """Return one line that summarises the model."""
         inputs = ", ".join(type(one).__name__ for one in self.inputs)
-        return f"<LinearModel of {len(self.classes)} classes: {self.weights.size} weights of {inputs}>"
+        what = "numbers" if self.classes is None else f"{len(self.classes)} classes"
+        return f"<LinearModel of {what}: {self.weights.size} weights of {inputs}>"
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the model to a folder atomically: if writing fails, no folder appears.

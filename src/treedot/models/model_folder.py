@@ -1,7 +1,8 @@
 """Write and read the folder of a model: ``config.json`` and ``weights.safetensors``.
 
-The configuration holds the inputs, the classes, further facts, and two digests: one of the weights' file, one
-of the rest of the configuration. They reveal folders that are damaged, truncated, or mixed from two models.
+The configuration holds the inputs, the classes (unless the model predicts numbers), further facts, and two
+digests: one of the weights' file, one of the rest of the configuration. They reveal folders that are damaged,
+truncated, or mixed from two models.
 The configuration holds no paths, and loading a model executes none of its content.
 """
 
@@ -27,10 +28,11 @@ from treedot.models.inputs.inputs import Inputs, described, restored, spans
 from treedot.models.inputs.model_input import StoredInput
 
 CONFIG, WEIGHTS = "config.json", "weights.safetensors"
-FORMAT, VERSION = "treedot model", 2
+FORMAT = "treedot model"
+VERSION, NUMBERS_VERSION = 2, 3  # of models that predict classes, and of those that predict numbers
 MAX_CONFIG = 1 << 26  # bytes
 MAX_CLASSES = 1 << 20
-ATTEMPTS = 100  # to read a folder while other processes replace it
+ATTEMPTS = 100  # attempts to read a folder while other processes replace it
 
 DTYPES: dict[str, np.dtype[Any]] = {
     "columns": np.dtype(np.int64),
@@ -42,15 +44,22 @@ DTYPES: dict[str, np.dtype[Any]] = {
 def write_model(
     path: str | os.PathLike[str],
     inputs: Sequence[StoredInput],
-    classes: Array,
+    classes: Array | None,
     arrays: Mapping[str, Array],
     facts: Mapping[str, Any],
     *,
     overwrite: bool = False,
 ) -> None:
-    """Write the folder of a model; ``overwrite`` allows replacing an existing model."""
+    """Write the folder of a model; ``overwrite`` allows replacing an existing model.
+
+    ``classes`` is None for a model that predicts numbers.
+    """
     target = Path(path)
-    if classes.dtype.kind not in "Uiub" and not all(type(label) is str for label in classes.tolist()):
+    if (
+        classes is not None
+        and classes.dtype.kind not in "Uiub"
+        and not all(type(label) is str for label in classes.tolist())
+    ):
         raise ParameterError(f"cannot save classes of type {classes.dtype}: use texts or integers as y")
     configs, learned = described(inputs)
     typed = {name: np.ascontiguousarray(arrays[name], dtype) for name, dtype in DTYPES.items()}
@@ -58,9 +67,9 @@ def write_model(
         write_arrays(aside / WEIGHTS, {"file": FORMAT}, typed | learned)
         config = {
             "format": FORMAT,
-            "version": VERSION,
+            "version": NUMBERS_VERSION if classes is None else VERSION,
             "inputs": configs,
-            "classes": classes.tolist(),
+            **({} if classes is None else {"classes": classes.tolist()}),
             "facts": dict(facts),
             "weights": digest_of_file(aside / WEIGHTS),
         }
@@ -101,7 +110,7 @@ class StoredModel(NamedTuple):
     """The content of a model's folder."""
 
     inputs: list[StoredInput]
-    classes: Array
+    classes: Array | None
     columns: Array
     weights: Array
     bias: Array
@@ -143,12 +152,12 @@ def _read_folder(folder: Path) -> StoredModel:
     weights = _regular(folder / WEIGHTS)
     if digest_of_file(weights) != config["weights"]:
         raise SourceError(f"{WEIGHTS} is damaged, or belongs to another model")
-    classes = _checked_classes(config["classes"])
+    classes = _checked_classes(config["classes"]) if "classes" in config else None
     try:
         _, arrays = read_arrays(weights)
         linear = {name: array for name, array in arrays.items() if not name.startswith("input")}
         inputs = restored(config["inputs"], {n: x for n, x in arrays.items() if n not in linear})
-        _check_arrays(linear, 1 if classes.size == 2 else classes.size, inputs)
+        _check_arrays(linear, 1 if classes is None or classes.size == 2 else classes.size, inputs)
     except TreedotError as error:
         raise SourceError(str(error)) from None
     return StoredModel(inputs, classes, linear["columns"], linear["weights"], linear["bias"], config["facts"])
@@ -172,13 +181,19 @@ def _read_config(path: Path) -> dict[str, Any]:
         raise SourceError(f"{CONFIG} is truncated, or is not JSON: {error}") from None
     if not isinstance(config, dict) or config.get("format") != FORMAT:
         raise SourceError(f"{CONFIG} does not describe a treedot model")
-    if config.get("version") != VERSION:
+    version = config.get("version")
+    if version not in (VERSION, NUMBERS_VERSION):
         raise SourceError(
-            f"{CONFIG} has version {config.get('version')!r}, but this treedot reads {VERSION}: train again"
+            f"{CONFIG} has version {version!r}, but this treedot reads {VERSION} and {NUMBERS_VERSION}: "
+            "train again, or update treedot"
         )
     if config.pop("digest", None) != digest_of_config(config):
         raise SourceError(f"{CONFIG} was changed after it was written: its digest does not match")
     kinds = {"inputs": list, "classes": list, "facts": dict, "weights": str}
+    if version == NUMBERS_VERSION:
+        del kinds["classes"]
+        if "classes" in config:
+            raise SourceError(f"{CONFIG} has classes, but its version is that of models that predict numbers")
     if not all(isinstance(config.get(name), kind) for name, kind in kinds.items()):
         raise SourceError(f"{CONFIG} lacks one of {', '.join(kinds)}")
     return config

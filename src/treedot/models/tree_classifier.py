@@ -7,30 +7,29 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from treedot._runtime.array_types import FloatArray, IntArray
 from treedot.errors import SourceError
 from treedot.kernels.tree_kernel import TreeKernel
 from treedot.models.classes import check_classes
-from treedot.models.inputs.inputs import columns_of, linear_scores
-from treedot.models.inputs.table import Columns, Table, check_trees, read_table
-from treedot.models.inputs.vectorizer_input import VectorizerInput, from_stored, to_stored
+from treedot.models.inputs.table import Table, check_trees
+from treedot.models.inputs.vectorizer_input import to_stored
 from treedot.models.linear_model import LinearModel, best_class
 from treedot.models.training.candidates import Settings, candidates, checked_settings
-from treedot.models.training.folds import Task, by_kind, checked_groups, split_folds
+from treedot.models.training.folds import Task, checked_groups, split_folds
 from treedot.models.training.model_selection import Trial, make_trainer, select, train, warn_of_gap
 from treedot.models.training.one_vs_rest import checked_classes, class_costs, one_vs_rest
 from treedot.models.training.sample_weight import checked_sample_weight
+from treedot.models.tree_estimator import TreeEstimator
 from treedot.parameters import checked_integer, checked_positive, checked_share
-from treedot.vectors.transformers import TreeInput
 
 DECAYS = (0.1, 0.2, 0.4)
 COSTS = (1.0, 10.0, 100.0)
 
 
-class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
+class TreeClassifier(ClassifierMixin, TreeEstimator):
     """Classify trees by a linear support vector machine on sparse rows of fragments.
 
     Scores are ``w · x + b``, one class against the rest, where x is the row of an example and w, b minimise
@@ -257,9 +256,7 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
         array of shape (n_examples, n_classes), or (n_examples,) for two classes
             ``w · x + b``.
         """
-        check_is_fitted(self)
-        table = self._table(X, columns_of(self.inputs_))
-        return linear_scores(self.inputs_, table, self.columns_, self.weights_, self.intercept_, self.n_jobs)
+        return self._scores(X)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the class with the largest score, for every example.
@@ -321,39 +318,6 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
             self.intercept_, {"training": known, **(facts or {})},
         )  # fmt: skip
 
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the model to a folder atomically; ``load`` and ``LinearModel.load`` read it.
-
-        Parameters
-        ----------
-        path : path
-            The folder.
-        overwrite : bool, default=False
-            Replace an existing model.
-        """
-        self.to_model().save(path, overwrite=overwrite)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a folder that ``save`` wrote.
-
-        Parameters
-        ----------
-        path : path
-            The folder.
-
-        Returns
-        -------
-        TreeClassifier
-            The fitted classifier.
-
-        Raises
-        ------
-        SourceError
-            If the folder is damaged, or does not hold the model of a ``TreeClassifier``.
-        """
-        return cls._of_model(LinearModel.load(path), path)
-
     @classmethod
     def _of_model(cls, model: LinearModel, path: str | os.PathLike[str]) -> Self:
         try:
@@ -366,21 +330,10 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
                 f"cannot read the model {path}: it lacks the settings of a TreeClassifier; "
                 "use LinearModel.load"
             ) from None
-        inputs = [from_stored(each) for each in model.inputs]
-        trees, numbers, texts = map(list, model.reads)
-        kernels, _ = by_kind(inputs)
-        vectorizers = [each.vectorizer for each in inputs if isinstance(each, VectorizerInput)]
-        made = cls(
-            tree_columns=trees if model.reads.are_named else None,
-            number_columns=numbers or None,
-            text_columns=texts or None,
-            vectorizer=None if kernels else vectorizers[0],
-            kernel=kernels[0].kernel if kernels else None,
-            **settings._asdict(),
-            C=C,
-        )
-        made.inputs_, made.classes_, made.columns_ = inputs, model.classes, model.columns
-        made.weights_, made.intercept_ = model.weights, model.bias
+        if model.classes is None:
+            raise SourceError(f"cannot read the model {path}: it predicts numbers; use TreeRegressor.load")
+        made = cls._with_weights(model, **settings._asdict(), C=C)
+        made.classes_ = model.classes
         made.C_, made.gap_, made.trials_ = C, gap, trials
         made._set_settings(settings)
         return made
@@ -391,14 +344,6 @@ class TreeClassifier(ClassifierMixin, TreeInput, BaseEstimator):
     @property
     def _settings(self) -> Settings:
         return Settings(self.decay_, self.idf_, self.damping_, self.words_, self.labels_)
-
-    def _columns(self) -> Columns:
-        return Columns.make(self.tree_columns, self.number_columns, self.text_columns)
-
-    def _table(self, X: Any, columns: Columns) -> Table:
-        """Read the examples; without named columns, a data frame goes to the vectorizer as it is."""
-        is_frame = hasattr(X, "iloc") and getattr(X, "ndim", 0) == 2 and X.shape[1] > 1
-        return Table({None: X}) if is_frame and not columns.are_named else read_table(X, columns)
 
     def _task(self, table: Table, y: Any, sample_weight: FloatArray) -> tuple[Task, IntArray]:
         """Return the training task without examples of weight 0, and the positions of the others."""

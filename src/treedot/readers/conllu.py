@@ -16,12 +16,12 @@ from treedot.trees import Forest
 
 N_COLUMNS = 10
 _ID, _FORM, _LEMMA, _UPOS, _XPOS, _HEAD, _DEPREL = 0, 1, 2, 3, 4, 6, 7
-_NO_TOKEN = re.compile(r"\d+-\d+|\d+\.\d+", re.ASCII)  # a token of several words, and one that is not there
+_NO_TOKEN = re.compile(r"\d+-\d+|\d+\.\d+", re.ASCII)  # multiword tokens, and empty nodes
 _COMMENT = re.compile(r"#\s*(sent_id|text)\s*=\s*(.*)")
 
 
 class Sentence(NamedTuple):
-    """The labels of every token, from 1 on, and its dependents in their order; those of 0 are the roots."""
+    """The labels of every token, from 1 on, and its dependents in order; those of 0 are the roots."""
 
     word: list[str]
     tag: list[str]
@@ -31,7 +31,7 @@ class Sentence(NamedTuple):
 
 
 def read_sentences(stream: TreeStream, unit: str = "grct", pos: str = "xpos") -> Iterator[Forest]:
-    """Yield the trees of sentences; a bad sentence is left out whole."""
+    """Yield the trees of sentences; a bad sentence is skipped."""
     return pack_post_order(stream, _trees(stream, unit, pos))
 
 
@@ -42,7 +42,7 @@ def _trees(stream: TreeStream, unit: str, pos: str) -> Iterator[PostOrder]:
         except SourceError as error:
             stream.on_bad(error)
             continue
-        if len(sentence.word) == 1:  # comments, and no token
+        if len(sentence.word) == 1:  # only comments
             continue
         labels, arity = FORMS[unit](sentence)
         known = {key: sentence.comments.get(key, "") for key in ("sent_id", "text")}
@@ -50,7 +50,7 @@ def _trees(stream: TreeStream, unit: str, pos: str) -> Iterator[PostOrder]:
 
 
 def _blocks(stream: TreeStream) -> Iterator[tuple[int, list[bytes]]]:
-    """Yield the lines between empty ones, with the number of the first."""
+    """Yield the blocks of lines between empty lines, with the number of the first line."""
     lines: list[bytes] = []
     size = 0
     for number, line in stream.lines():
@@ -58,7 +58,7 @@ def _blocks(stream: TreeStream) -> Iterator[tuple[int, list[bytes]]]:
             lines.append(line)
             size += len(line)
             if size > MAX_LINE:
-                problem = f"no empty line follows for {MAX_LINE >> 20} MiB, but one ends a sentence"
+                problem = f"no empty line within {MAX_LINE >> 20} MiB; an empty line must end each sentence"
                 raise stream.error(number - len(lines) + 1, problem)
         elif lines:
             yield number - len(lines), lines
@@ -68,9 +68,9 @@ def _blocks(stream: TreeStream) -> Iterator[tuple[int, list[bytes]]]:
 
 
 def _parsed(lines: list[bytes], first: int, stream: TreeStream, pos: str) -> Sentence:
-    """Return the sentence of some lines; raise where it is not one tree."""
+    """Return the sentence of some lines; raise if it is not a single tree."""
     word, tag, relation, heads, comments = [""], [""], [""], [0], {}
-    numbers = [first]  # of the lines of the tokens
+    numbers = [first]  # line numbers of the tokens
     for number, raw in enumerate(lines, first):
         try:
             line = raw.decode()
@@ -82,15 +82,15 @@ def _parsed(lines: list[bytes], first: int, stream: TreeStream, pos: str) -> Sen
             continue
         fields = line.split("\t")
         if len(fields) != N_COLUMNS:
-            problem = f"{len(fields)} field(s), where CoNLL-U has {N_COLUMNS} with tabs between"
+            problem = f"{len(fields)} field(s); CoNLL-U has {N_COLUMNS}, separated by tabs"
             raise stream.error(number, problem)
         if fields[_ID] != str(len(word)):
             if _NO_TOKEN.fullmatch(fields[_ID]):
                 continue
-            raise stream.error(number, f"expected the token {len(word)}, found {fields[_ID]!r:.20}")
+            raise stream.error(number, f"expected token {len(word)}, found {fields[_ID]!r:.20}")
         head = fields[_HEAD]
         if not (head.isascii() and head.isdecimal() and len(head) < 10):
-            raise stream.error(number, f"the head of a token is a number, not {head!r:.20}")
+            raise stream.error(number, f"the head of a token must be a number, not {head!r:.20}")
         own_tag = fields[_UPOS] if pos == "upos" or fields[_XPOS] == "_" else fields[_XPOS]
         lemma = fields[_FORM] if fields[_LEMMA] == "_" else fields[_LEMMA]
         word.append(f"{lemma.lower()}::{own_tag[:1].lower()}")
@@ -102,37 +102,37 @@ def _parsed(lines: list[bytes], first: int, stream: TreeStream, pos: str) -> Sen
 
 
 def _dependents(heads: list[int], numbers: list[int], stream: TreeStream) -> list[list[int]]:
-    """Return the dependents of every token; raise where they are not one tree below one root."""
+    """Return the dependents of every token; raise if they do not form one tree."""
     found: list[list[int]] = [[] for _ in heads]
     for token, head in enumerate(heads[1:], 1):
         if head >= len(heads):
-            problem = f"token {token} has the head {head}, and the sentence has {len(heads) - 1} token(s)"
+            problem = f"token {token} has the head {head}, but the sentence has {len(heads) - 1} token(s)"
             raise stream.error(numbers[token], problem)
         found[head].append(token)
     reached = list(found[0])
     if len(reached) > 1:
         problem = f"token {reached[1]} is a second root, beside token {reached[0]}"
-        raise stream.error(numbers[reached[1]], f"{problem}: a sentence has one token with the head 0")
+        raise stream.error(numbers[reached[1]], f"{problem}: a sentence must have one token with the head 0")
     for token in reached:
         reached += found[token]
     if len(reached) < len(heads) - 1:
         token = min(set(range(1, len(heads))).difference(reached))
-        raise stream.error(numbers[token], f"the heads above token {token} go round in a circle")
+        raise stream.error(numbers[token], f"the heads of token {token} form a cycle")
     return found
 
 
-# Each returns the labels and numbers of children of the nodes from the root to the first leaf, which is
-# post-order backwards: a node, and then its subtrees from the last to the first.
+# Each function returns the labels and arities of the nodes in reversed post-order: a node, and then its
+# subtrees from last to first.
 
 
 def _grct(sentence: Sentence) -> tuple[list[str], list[int]]:
-    """Relations are inner nodes; a token's tag, with its word, stands among its dependents, in its place."""
+    """Relations are inner nodes; a token's tag, with its word, is placed among its dependents."""
     labels: list[str] = []
     arity: list[int] = []
     waiting = list(sentence.dependents[0])
     while waiting:
         token = waiting.pop()
-        if token < 0:  # the tag and the word of a token whose relation has been dealt with
+        if token < 0:  # the tag and word of a token whose relation is done
             labels += (sentence.tag[-token], sentence.word[-token])
             arity += (1, 0)
             continue
@@ -145,7 +145,7 @@ def _grct(sentence: Sentence) -> tuple[list[str], list[int]]:
 
 
 def _lexical(sentence: Sentence, with_tags: bool) -> tuple[list[str], list[int]]:
-    """Words are inner nodes; after its dependents, a word has its tag and its relation, or nothing."""
+    """Words are inner nodes; a word has its tag and relation after its dependents, or neither."""
     labels: list[str] = []
     arity: list[int] = []
     waiting = list(sentence.dependents[0])

@@ -1,4 +1,4 @@
-"""Read RNA structures in dot-bracket notation: a sequence, and a line that shows which bases are paired."""
+"""Read RNA structures in dot-bracket notation: a sequence, and a line that marks paired bases."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from treedot.readers.stream import TreeStream
 from treedot.trees import Forest
 
 ROOT = "ROOT"
-PAIR = "P"  # before the two bases in the label of a pair
-UNPAIRED = ".,:_-"  # as different programs write it
-MAX_LINES = 1 << 10  # of a record, which has three
+PAIR = "P"  # prefix of the two bases in the label of a pair
+UNPAIRED = ".,:_-"  # the variants that programs write
+MAX_LINES = 1 << 10  # a record should have three
 _OTHER_PAIR = re.compile(r"[\[\]{}<>A-Za-z]")
 
 
 class _Record(NamedTuple):
-    """The lines of a structure, with their numbers: its name, where there is one, and the others."""
+    """The lines of a structure with their numbers: its name, if any, and the others."""
 
     header: str
     first: int
@@ -27,7 +27,7 @@ class _Record(NamedTuple):
 
 
 def read_structures(stream: TreeStream) -> Iterator[Forest]:
-    """Yield the trees of structures; a bad one is left out."""
+    """Yield the trees of structures; a bad one is skipped."""
     return pack_post_order(stream, _trees(stream))
 
 
@@ -45,11 +45,11 @@ def _trees(stream: TreeStream) -> Iterator[PostOrder]:
 
 
 def _records(stream: TreeStream) -> Iterator[_Record]:
-    """Yield the records, which begin with a line ``>name``; before the first of these, every two lines."""
+    """Yield the records, which begin with a line ``>name``; before the first such line, every two lines."""
     record: _Record | None = None
     for number, raw in stream.lines():
         line = raw.decode(errors="surrogateescape").strip()
-        if not line or line.startswith("#"):  # a comment, as in the files of bpRNA
+        if not line or line.startswith("#"):  # a comment, as in bpRNA files
             continue
         if line.startswith(">"):
             if record is not None:
@@ -67,7 +67,7 @@ def _records(stream: TreeStream) -> Iterator[_Record]:
 
 
 def _checked(record: _Record, stream: TreeStream) -> tuple[str, str]:
-    """Return the sequence and the structure of a record, without what stands behind a blank: an energy."""
+    """Return the sequence and the structure of a record, without the energy after a blank."""
     if len(record.lines) != 2:
         problem = "expected a line with the sequence and one with the structure, found"
         raise stream.error(record.first, f"{problem} {len(record.lines)} line(s)")
@@ -75,22 +75,22 @@ def _checked(record: _Record, stream: TreeStream) -> tuple[str, str]:
     try:
         f"{record.header}{first}{second}".encode()
     except UnicodeEncodeError:
-        raise stream.error(record.first, "there is a byte that is not UTF-8") from None
+        raise stream.error(record.first, "it contains bytes that are not UTF-8") from None
     sequence, structure = first, second.split()[0]
     if len(first.split()) > 1:
-        raise stream.error(record.lines[0][0], f"a sequence has no blanks, unlike {first!r:.40}")
+        raise stream.error(record.lines[0][0], f"a sequence must not contain blanks, as in {first!r:.40}")
     if len(sequence) != len(structure):
-        problem = f"the sequence has {len(sequence)} bases, and the structure {len(structure)}"
+        problem = f"the sequence has {len(sequence)} bases, but the structure {len(structure)}"
         raise stream.error(number, problem)
     return sequence, structure
 
 
 def _tree(sequence: str, structure: str, place: str) -> tuple[list[str], list[int]]:
-    """Return the labels and the numbers of children of the nodes in post-order."""
+    """Return the labels and arities of the nodes in post-order."""
     labels: list[str] = []
     arity: list[int] = []
-    opened: list[int] = []  # the positions of the pairs that are open
-    counts = [0]  # children so far, of the root and of these
+    opened: list[int] = []  # the positions of open pairs
+    counts = [0]  # children so far, of the root and of open pairs
     for position, (base, mark) in enumerate(zip(sequence, structure, strict=True)):
         if mark == "(":
             opened.append(position)
@@ -98,7 +98,7 @@ def _tree(sequence: str, structure: str, place: str) -> tuple[list[str], list[in
             continue
         if mark == ")":
             if not opened:
-                raise SourceError(f"{place}:{position + 1}: a ')' that closes no pair")
+                raise SourceError(f"{place}:{position + 1}: a ')' without an opening '('")
             labels.append(PAIR + sequence[opened.pop()] + base)
             arity.append(counts.pop())
         elif mark in UNPAIRED:
@@ -109,10 +109,10 @@ def _tree(sequence: str, structure: str, place: str) -> tuple[list[str], list[in
                 "pairs in other brackets or letters may cross those in round ones (a pseudoknot), and then "
                 "are no tree: write '.' for their bases"
                 if _OTHER_PAIR.match(mark)
-                else "a structure is written with '(', ')' and '.'"
+                else "a structure consists of '(', ')' and '.'"
             )
             raise SourceError(f"{place}:{position + 1}: the mark {mark!r}: {why}")
         counts[-1] += 1
     if opened:
-        raise SourceError(f"{place}:{opened[-1] + 1}: a '(' that is not closed")
+        raise SourceError(f"{place}:{opened[-1] + 1}: a '(' that is never closed")
     return [*labels, ROOT], [*arity, counts[0]]

@@ -12,7 +12,7 @@ from treedot.errors import SourceError
 from treedot.readers.ignore_rules import IgnoreRules
 
 IGNORE_FILES = (".gitignore", ".treedotignore")
-MAX_IGNORE_BYTES = 1 << 17  # of an ignore file: every pattern in it is compared with every name
+MAX_IGNORE_BYTES = 1 << 17  # larger ignore files are skipped: every pattern is compared with every name
 MINIFIED_LINE = 200  # bytes of a mean line, from which on a file was not written by hand
 MINIFIED_SIZE = 2048
 HEAD_BYTES = 8192

@@ -1,4 +1,4 @@
-"""The formats of files of trees: their suffixes, and the function that reads each."""
+"""The file formats of trees: their suffixes, and the function that reads each."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from treedot.trees import Forest
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 OnError = Callable[[SourceError], object]
 
-AT_A_TIME = 1 << 16  # trees of a batch, where all are kept anyway
+AT_A_TIME = 1 << 16  # trees per batch if all are kept anyway
 
 
 class Format(NamedTuple):
-    """The suffixes of the files of a format, and where the function is that reads it."""
+    """The suffixes of a format, and the location of the function that reads it."""
 
     suffixes: tuple[str, ...]
-    module: str  # which is imported when it is needed
+    module: str  # imported on first use
     function: str
 
 
@@ -51,7 +51,7 @@ BY_SUFFIX = {suffix: name for name, entry in FORMATS.items() for suffix in entry
 
 
 def read_stream(stream: TreeStream, kind: str, **options: Any) -> Iterator[Forest]:
-    """Yield the trees of an open file of a format, by the function that reads it, which takes the options."""
+    """Yield the trees of an open file with the reader of its format; ``options`` are passed to it."""
     if kind in LANGUAGES:
         options["language"] = kind
     module = import_module(f"treedot.readers.{FORMATS[kind].module}")
@@ -62,11 +62,11 @@ def read_stream(stream: TreeStream, kind: str, **options: Any) -> Iterator[Fores
 def read_files(
     paths: Paths, kind: str, on_bad: OnError | None, on_skip: OnSkip | None, **options: Any
 ) -> Forest:
-    """Read the trees of files, and of those in folders that have a suffix of the format, into one Forest."""
+    """Read the trees of files, and of all files with a matching suffix in folders, into one Forest."""
     found = [Forest([], [], [0], [])]
     given = [paths] if isinstance(paths, (str, os.PathLike)) else paths
     if not isinstance(given, Iterable):
-        raise ParameterError(f"give the path of a file or a folder, or several, not {paths!r}")
+        raise ParameterError(f"paths must be the path of a file or a folder, or several, not {paths!r}")
     kinds = (kind, "jsonl") if kind == "json" else (kind,)
     for file in walk(given, lambda name: BY_SUFFIX.get(content_suffix(name)) in kinds, on_skip):
         leave_out = None if file.named else partial(_leave_out, file.path, on_skip)
@@ -78,7 +78,7 @@ def read_files(
         except SourceError as error:
             if file.named:
                 raise
-            report(error)  # others in the folder are read
+            report(error)  # the other files in the folder are still read
     return Forest.concat(found)
 
 

@@ -1,4 +1,4 @@
-"""The rules of ``.gitignore`` files, with git's meaning of every pattern."""
+"""The rules of ``.gitignore`` files, with the semantics of git."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class Rule(NamedTuple):
     """One line of an ignore file."""
 
     pattern: re.Pattern[bytes]
-    anchored: bool  # matches the path from the file's folder, and not the name alone
+    anchored: bool  # whether it matches the path from the file's folder, instead of only the name
     folders_only: bool
-    ignores: bool  # False where the line begins with "!"
+    ignores: bool  # False if the line begins with "!"
 
 
 @dataclass(frozen=True)
 class IgnoreRules:
-    r"""The rules of one folder; the last one that matches decides.
+    r"""The rules of one folder; the last matching rule decides.
 
     Examples
     --------
@@ -50,12 +50,12 @@ class IgnoreRules:
 
     @classmethod
     def parse(cls, content: bytes) -> IgnoreRules:
-        """Read the lines of an ignore file; a line that git would never match is left out."""
+        """Parse an ignore file; lines that git never matches are dropped."""
         lines = content.removeprefix(b"\xef\xbb\xbf").split(b"\n")
         return cls(tuple(filter(None, (_rule(line.removesuffix(b"\r")) for line in lines))))
 
     def verdict(self, path: bytes, *, is_folder: bool) -> bool | None:
-        """Tell whether a path, relative to the rules' folder, is ignored; None where no rule matches."""
+        """Return whether a path, relative to the rules' folder, is ignored; None if no rule matches."""
         name = path[path.rfind(b"/") + 1 :]
         for rule in reversed(self.rules):
             subject = path if rule.anchored else name
@@ -80,15 +80,15 @@ def _rule(line: bytes) -> Rule | None:
 
 
 def _without_trailing_spaces(line: bytes) -> bytes:
-    """Strip spaces from the end, but for one after a backslash."""
+    """Strip trailing spaces, except one after a backslash."""
     stripped = line.rstrip(b" ")
     backslashes = len(stripped) - len(stripped.rstrip(b"\\"))
     return line[: len(stripped) + 1] if backslashes % 2 and len(stripped) < len(line) else stripped
 
 
 def _expression(pattern: bytes) -> bytes | None:
-    """Return the regular expression of a pattern, or None where it matches nothing."""
-    sections = [[b""]]  # what stands between "**/", and in that what stands between "*"
+    """Return the regular expression of a pattern, or None if it matches nothing."""
+    sections = [[b""]]  # the text between "**/", split at "*"
     rest = b""
     at = 0
     while at < len(pattern):
@@ -97,7 +97,7 @@ def _expression(pattern: bytes) -> bytes | None:
             end = at
             while end < len(pattern) and pattern[end] == _STAR:
                 end += 1
-            # Git compares the text before the first wildcard apart: there, too, stars stand at a beginning.
+            # Git compares the text before the first wildcard separately; stars right after it are leading.
             begins = at == 0 or pattern[at - 1] == _SLASH or not _SPECIAL.search(pattern, 0, at)
             alone = begins and (end == len(pattern) or pattern.startswith((b"/", b"\\/"), end))
             if end - at == 1 or not alone:
@@ -107,7 +107,7 @@ def _expression(pattern: bytes) -> bytes | None:
             elif pattern[end] == _BACKSLASH:  # "**\/": at least one folder
                 sections.append([b"", b"/"])
                 end += 2
-            else:  # "**/": any folders, or none
+            else:  # "**/": any number of folders
                 sections.append([b""])
                 end += 1
             at = end
@@ -130,10 +130,10 @@ def _expression(pattern: bytes) -> bytes | None:
 
 
 def _joined(parts: list[bytes], any_text: bytes, shortest: bytes) -> bytes:
-    """Return an expression for parts with any text between them, in time that stays polynomial.
+    """Return an expression for parts with any text between them that matches in polynomial time.
 
-    Where a part but the last matches for the first time, there it may: what follows can be any text. So no
-    other place is tried (an atomic group), of which there would be as many as there are combinations.
+    Every part but the last may take its first match, since any text may follow. So no other match is tried
+    (an atomic group); otherwise all combinations would be.
     """
     first, *others = parts
     if not others:
@@ -142,12 +142,12 @@ def _joined(parts: list[bytes], any_text: bytes, shortest: bytes) -> bytes:
 
 
 def _bracket(pattern: bytes, at: int) -> tuple[bytes, int] | None:
-    """Return the expression of a set such as ``[!a-z]`` and where it ends; None if it is never closed."""
+    """Return the expression of a set such as ``[!a-z]`` and its end; None if it is never closed."""
     negated = pattern[at : at + 1] in (b"!", b"^")
     at += negated
     first = at
     members = []
-    low = -1  # the character before a "-", where it can begin a range
+    low = -1  # the character before a "-", if it can begin a range
     while at < len(pattern) and (pattern[at] != ord("]") or at == first):
         end = pattern.find(b"]", at + 2)
         if pattern[at] == ord("-") and low >= 0 and pattern[at + 1 : at + 2] not in (b"", b"]"):

@@ -17,18 +17,18 @@ from treedot.readers.tables import DEFAULT_COLUMN, Row, decoded, packed
 from treedot.trees import Forest
 from treedot.trees.text_formats import CLASS, STRING, TREE, VECTOR, VectorText, features
 
-Parts = dict[str, tuple[str, str]]  # of an example, by column: the type, as KeLP names it, and the text
+Parts = dict[str, tuple[str, str]]  # columns of an example: KeLP's type, and the text
 
 _REPRESENTATION = re.compile(r"\s*\|B([A-Z]+)(?::([^|]*))?\|(.*?)\|E\1\|")
 _TYPE = re.compile(r"(?<![^\s()])[A-Z]+##")  # before the label of a node
-FIRST_TREE = "|BT|"  # its column where none is asked for: no representation has such a name
+FIRST_TREE = "|BT|"  # the default column of the tree; no representation has such a name
 CLASSES = (CLASS, f"left.{CLASS}", f"right.{CLASS}")  # the columns of classes, of single examples and pairs
-MAX_FEATURES = 1 << 14  # that become columns
-MAX_NUMBERS = 1 << 28  # in these columns, each of 8 bytes
+MAX_FEATURES = 1 << 14  # most features that become columns
+MAX_NUMBERS = 1 << 28  # most numbers in these columns, 8 bytes each
 
 
 def read_svmlight_examples(stream: TreeStream, column: str = DEFAULT_COLUMN) -> Iterator[Forest]:
-    """Yield the trees of a file of SVM-LIGHT-TK, with all else as columns."""
+    """Yield the trees of an SVM-LIGHT-TK file, with everything else as columns."""
 
     def parse(line: str) -> Parts | None:
         return None if line.startswith("#") else _svmlight_row(line)
@@ -39,7 +39,7 @@ def read_svmlight_examples(stream: TreeStream, column: str = DEFAULT_COLUMN) -> 
 def read_kelp_examples(
     stream: TreeStream, column: str | None = None, types: str = "keep"
 ) -> Iterator[Forest]:
-    """Yield the trees of a file of KeLP, which has no comments, with all else as columns."""
+    """Yield the trees of a KeLP file, which has no comments, with everything else as columns."""
     wanted = FIRST_TREE if column is None else _column_of(column)
     parse = partial(_kelp_row, take_first=column is None)
     return packed(stream, partial(_rows, parse, wanted, column or wanted, types=types), wanted)
@@ -67,7 +67,7 @@ def _rows(
 
 
 def _svmlight_row(line: str) -> Parts:
-    """Return what stands in ``class |BT| tree |BT| tree |ET| 1:0.5 |BV| 2:1 |EV| # comment``, by column."""
+    """Return the columns of a line ``class |BT| tree |BT| tree |ET| 1:0.5 |BV| 2:1 |EV| # comment``."""
     label, mark, rest = line.partition("|BT|")
     if not mark:
         raise SourceError("no tree found: expected one after |BT|")
@@ -85,10 +85,10 @@ def _svmlight_row(line: str) -> Parts:
 
 
 def _kelp_row(line: str, take_first: bool) -> Parts:
-    """Return what stands in ``class class |BT:name| tree |ET| |BV:name| a:1 |EV|``, by column.
+    """Return the columns of a line ``class class |BT:name| tree |ET| |BV:name| a:1 |EV|``.
 
-    Of a pair, ``class |<| example |,| example |>|``, columns have ``left.`` or ``right.`` before their names.
-    With ``take_first``, the first tree stands in a column of its own.
+    For a pair, ``class |<| example |,| example |>|``, names of columns begin with ``left.`` or ``right.``.
+    With ``take_first``, the first tree has its own column.
     """
     label, mark, rest = line.partition("|")
     if not mark:
@@ -99,7 +99,7 @@ def _kelp_row(line: str, take_first: bool) -> Parts:
         left, _, right = rest[3:].partition("|,|")
         right, mark, rest = right.partition("|>|")
         if not mark:
-            raise SourceError("a pair of examples is |<| example |,| example |>|")
+            raise SourceError("expected a pair of examples, |<| example |,| example |>|")
         for side, example in (("left.", left), ("right.", right)):
             own, mark, representations = example.partition("|")
             if own.strip():
@@ -110,7 +110,7 @@ def _kelp_row(line: str, take_first: bool) -> Parts:
 
 
 def _add_representations(row: Parts, text: str, prefix: str, take_first: bool) -> None:
-    """Add what stands between ``|B…|`` and ``|E…|`` to a row; what has no name has its number."""
+    """Add the representations, ``|B…| … |E…|``, to a row; one without a name is named by its number."""
     at = number = 0
     text = text.rstrip()
     while at < len(text):
@@ -129,7 +129,7 @@ def _add_representations(row: Parts, text: str, prefix: str, take_first: bool) -
 
 
 def _column_of(name: str) -> str:
-    """Return the column of a representation, which is another one than that of the classes."""
+    """Return the column of a representation, which must differ from the column of classes."""
     return f"{name}2" if name in CLASSES else name
 
 
@@ -258,13 +258,11 @@ def _number_columns(name: str, vectors: Sequence[str | None]) -> dict[str, list[
         own = features(vector or "")
         if own is None:
             raise SourceError(
-                f"tree {row + 1}, column {name!r}: a vector has names and numbers, such as 1:0.5 7:2, "
-                f"unlike {vector!r:.40}: leave vectors as texts"
+                f"tree {row + 1}, column {name!r}: a vector must have names and numbers, such as 1:0.5 7:2, "
+                f"not {vector!r:.40}: keep vectors as text"
             )
         for key, value in own.items():
             if key not in found and len(found) == most:
-                raise SourceError(
-                    f"the vectors {name!r} have more than {most:,} features: leave them as texts"
-                )
+                raise SourceError(f"the vectors {name!r} have more than {most:,} features: keep them as text")
             found.setdefault(key, [0.0] * len(vectors))[row] = value
     return {f"{name}:{key}": values for key, values in found.items()}

@@ -1,4 +1,4 @@
-"""Read Newick, ``(child,child)label:length;``, the format of trees of species."""
+"""Read Newick, ``(child,child)label:length;``, the format of phylogenetic trees."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from treedot.readers.stream import TreeStream
 from treedot.readers.text_window import TextWindow
 from treedot.trees import Forest
 
-# Marks; labels in quotes; comments; labels and lengths without quotes; and what may begin one of these.
+# Marks; quoted labels; comments; unquoted labels and lengths; and what may begin one of these.
 _TOKEN = re.compile(r"([(),:;])|('(?:[^']++|'')*+')|(\[[^\]]*\])|([^\s()\[\]',:;]+)|(\S)")
 _MARK, _QUOTED, _COMMENT, _PLAIN, _OTHER = range(1, 6)
 _END = re.compile(";")
@@ -53,7 +53,7 @@ class _Window(TextWindow):
 
     @property
     def at_end(self) -> bool:
-        """Whether everything was read."""
+        """Whether everything has been read."""
         return self.ended and self.at >= len(self.text)
 
     def error(self, problem: str) -> TreeSyntaxError:
@@ -61,7 +61,7 @@ class _Window(TextWindow):
         return TreeSyntaxError(f"{self.stream.name}:{self.last_line}: {problem}")
 
     def tokens(self) -> Iterator[re.Match[str]]:
-        """Yield the tokens from here on, without comments; one that may go on waits for more text."""
+        """Yield the remaining tokens, without comments; one that may continue waits for more text."""
         while True:
             for token in _TOKEN.finditer(self.text, self.at):
                 unfinished = token.end() == len(self.text) or token[0] in "'["
@@ -82,47 +82,47 @@ class _Window(TextWindow):
             self.grow()
 
     def _check_text(self, text: str) -> None:
-        """Raise where a token is not UTF-8."""
+        """Raise if a token is not UTF-8."""
         try:
             text.encode()
         except UnicodeEncodeError as error:
-            byte = ord(text[error.start]) - 0xDC00  # as surrogateescape keeps it
+            byte = ord(text[error.start]) - 0xDC00  # encoded by surrogateescape
             raise self.error(f"the byte {byte:#x} is not UTF-8") from None
 
     def skip_tree(self) -> None:
-        """Move on behind the next semicolon, unless the last token is one."""
+        """Skip to the end of the tree, after the next semicolon."""
         if self.text[self.at - 1 : self.at] != ";":
             self.skip(_END)
 
 
 class _Tree:
-    """A tree in post-order, as Newick itself has it, that grows token by token."""
+    """A tree in post-order, the order of Newick itself, built token by token."""
 
     def __init__(self, window: _Window, keeps_lengths: bool) -> None:
         self._window, self._keeps_lengths = window, keeps_lengths
         self.labels: list[str] = []
         self.arity: list[int] = []
         self.first_line = 0
-        self._counts: list[int] = []  # children so far of the nodes that are open
+        self._counts: list[int] = []  # children so far of the open nodes
         self._begin_node()
 
     def _begin_node(self, children: int = 0) -> None:
-        self._children = children  # of the node that may now get its label and length
+        self._children = children  # those of the node that may get its label and length next
         self._label: str | None = None
         self._length: str | None = None
         self._wants_length = False
 
     def add(self, token: re.Match[str]) -> bool:
-        """Take a token; tell whether it ends the tree."""
+        """Add a token; return whether it ends the tree."""
         text = token[0]
         self.first_line = self.first_line or self._window.last_line
         if token.lastindex in (_PLAIN, _QUOTED):
             self._take_text(text, token.lastindex == _QUOTED)
         elif self._wants_length:
-            raise self._window.error(f"expected the length of a branch behind ':', found {text!r}")
+            raise self._window.error(f"expected the length of a branch after ':', found {text!r}")
         elif text == ":":
             if self._length is not None:
-                raise self._window.error("a second ':' at one node")
+                raise self._window.error("a second ':' at the same node")
             self._wants_length = True
         elif text == "(":
             if self._children or self._label is not None or self._length is not None:
@@ -135,7 +135,7 @@ class _Tree:
     def _take_text(self, text: str, quoted: bool) -> None:
         if self._wants_length:
             if quoted or not _LENGTH.fullmatch(text):
-                raise self._window.error(f"expected the length of a branch behind ':', found {text!r:.40}")
+                raise self._window.error(f"expected the length of a branch after ':', found {text!r:.40}")
             self._length, self._wants_length = text, False
         elif self._label is not None or self._length is not None:
             raise self._window.error(f"expected ',', ')' or ';', found {text!r:.40}")
@@ -144,11 +144,11 @@ class _Tree:
 
     def _end_node(self, mark: str) -> bool:
         if mark != ";" and not self._counts:
-            raise self._window.error(f"a {mark!r} outside all brackets")
+            raise self._window.error(f"a {mark!r} outside of brackets")
         if mark == ";" and self._counts:
             raise self._window.error(f"{len(self._counts)} bracket(s) not closed before ';'")
         if mark == ";" and not self.labels and self._label is None:
-            raise self._window.error("there is no tree before ';'")
+            raise self._window.error("no tree before ';'")
         label = self._label or ""
         length = f":{self._length}" if self._keeps_lengths and self._length is not None else ""
         self.labels.append(label + length)
@@ -160,6 +160,6 @@ class _Tree:
         return False
 
     def check_end(self) -> None:
-        """Raise where the text ends within a tree."""
+        """Raise if the text ends inside a tree."""
         if self.first_line:
             raise self._window.error("the last tree does not end with ';'")

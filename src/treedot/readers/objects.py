@@ -14,26 +14,26 @@ from treedot.trees import Forest, Tree
 from treedot.trees.brackets import check_text
 from treedot.trees.forest import MAX_NODES
 
-_CHECK_AFTER = 1 << 16  # nodes of one tree, after which its lists are looked through for a cycle
+_CHECK_AFTER = 1 << 16  # nodes of a tree before its lists are checked for a cycle
 
 
 def read_items(items: list[Any], place_of: Callable[[int], str], on_bad: OnBad) -> tuple[Forest, list[int]]:
-    """Pack trees given as text or objects; return the forest and the indices of the items that were good.
+    """Pack trees given as text or objects; return the forest and the indices of the good items.
 
-    ``place_of`` says where an item stands, for errors.
+    ``place_of`` returns the description of an item's place, for errors.
     """
     if all(kind is type(None) or issubclass(kind, str) for kind in set(map(type, items))):
         return read_cells(items, place_of, on_bad)
     if len(items) == 1 and isinstance(items[0], Tree):
         return Forest.from_tree(items[0]), [0]
-    if any(hasattr(item, "as_py") for item in items):  # scalars of pyarrow
+    if any(hasattr(item, "as_py") for item in items):  # pyarrow scalars
         return read_items(
             [item.as_py() if hasattr(item, "as_py") else item for item in items], place_of, on_bad
         )
     if all(isinstance(item, Tree) for item in items):
         return Forest.from_trees(items), list(range(len(items)))
     good: list[int] = []
-    labels: list[str] = []  # of all nodes in post-order
+    labels: list[str] = []  # labels of all nodes in post-order
     arity: list[int] = []
     offsets = [0]
     for i, item in enumerate(items):
@@ -65,10 +65,10 @@ def read_items(items: list[Any], place_of: Callable[[int], str], on_bad: OnBad) 
 
 
 def _backwards(thing: Any, place: str) -> tuple[list[str], list[int]]:
-    """Return the labels and the numbers of children of the nodes of a tree, from the root to the first leaf.
+    """Return the labels and arities of a tree's nodes in reversed post-order.
 
-    A nested list or tuple is ``[label, child, …]``; an object with a ``label()`` method and an
-    iterator over its children is taken as it is (``nltk.Tree``); text among the children is a leaf.
+    A nested list or tuple is ``[label, child, …]``. Objects with a ``label()`` method that iterate over their
+    children, such as ``nltk.Tree``, are nodes. Text among the children is a leaf.
     """
     labels: list[str] = []
     arity: list[int] = []
@@ -107,12 +107,12 @@ def _check_labels(labels: list[str], place: str) -> None:
 
 
 def _check_finite(thing: Any, place: str) -> None:
-    """Raise where a tree has itself among its descendants, or shares parts to more nodes than a Forest holds.
+    """Raise if a tree contains itself, or if shared parts make it larger than a Forest can be.
 
-    Every object is looked at once, however often it occurs.
+    Every object is visited once, however often it occurs.
     """
-    kept = [thing]  # so that no two objects have the same address
-    nodes = {id(thing): 0}  # of the subtree of each object that is done; 0 while it is open
+    kept = [thing]  # keeps objects alive, so that addresses stay unique
+    nodes = {id(thing): 0}  # nodes in the subtree of each finished object; 0 while it is open
     children = list(_parts(thing, place)[1])
     open_nodes = [(thing, children, iter(children))]
     while open_nodes:
@@ -122,7 +122,7 @@ def _check_finite(thing: Any, place: str) -> None:
                 continue
             known = nodes.get(id(child))
             if known == 0:
-                raise SourceError(f"{place}: a {type(child).__name__} contains itself, so this is no tree")
+                raise SourceError(f"{place}: a {type(child).__name__} contains itself, so this is not a tree")
             if known is None:
                 kept.append(child)
                 nodes[id(child)] = 0
@@ -144,23 +144,23 @@ def _parts(thing: Any, place: str) -> tuple[str, Any]:
         if isinstance(label, str) and _looks_like_a_tree(label) and not (label == "()" and children):
             raise SourceError(
                 f"{place}: a list is one tree, [label, child, …], but {_shown(label)} in the place of the "
-                "label is a tree in brackets: give the text itself, not a list around it (if it is a label, "
-                "Tree(label, children))"
+                "label is a tree in brackets: pass the text itself, not a list around it (if it is a label, "
+                "use Tree(label, children))"
             )
     elif callable(getattr(thing, "label", None)):
         label, children = thing.label(), list(thing)
-        for child in children:  # a tagged word, as in nltk, is no subtree
+        for child in children:  # a tagged word, as in nltk, is not a subtree
             if type(child) in (str, type(thing)):
                 continue
             if isinstance(child, (list, tuple)) and not hasattr(child, "label"):
-                raise SourceError(f"{place}: a leaf is text, not {type(child).__name__} {_shown(child)}")
+                raise SourceError(f"{place}: a leaf must be text, not {type(child).__name__} {_shown(child)}")
     else:
         raise SourceError(
             f"{place}: cannot make a tree of {type(thing).__name__} {_shown(thing)}; "
-            "give bracket text, a Tree, nested lists or an object with label() and children"
+            "pass bracket text, a Tree, nested lists or an object with label() and children"
         )
     if not isinstance(label, str):
-        raise SourceError(f"{place}: a label is text, not {type(label).__name__} {_shown(label)}")
+        raise SourceError(f"{place}: a label must be text, not {type(label).__name__} {_shown(label)}")
     return label, children
 
 

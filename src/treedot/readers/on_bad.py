@@ -1,4 +1,4 @@
-"""Raise the error of a tree that cannot be read, or hand it to a callback and continue."""
+"""Raise the error of a tree that cannot be read, or pass it to a callback and continue."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from treedot.errors import SourceError
 
 
 class OnBad:
-    """Call it with an error: raises it, or hands it to the user's callback and returns."""
+    """Call it with an error: it raises the error, or passes it to the user's callback and returns."""
 
     def __init__(self, callback: Callable[[SourceError], object] | None = None) -> None:
         self.callback = callback
 
     @property
     def skips(self) -> bool:
-        """Tell whether reading goes on after an error."""
+        """Whether reading continues after an error."""
         return self.callback is not None
 
     def __call__(self, error: SourceError) -> None:
-        """Deal with one error."""
+        """Handle one error."""
         if self.callback is None:
             raise error
         self.callback(error)

@@ -1,4 +1,4 @@
-"""Pack the nodes that a parser meets, in the order of the source or in post-order, into Forests."""
+"""Pack the nodes of a parser, in the order of the source or in post-order, into Forests."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from treedot.trees import Forest
 from treedot.trees.forest import used_labels
 
 MAX_TEXT = 1 << 24  # characters of a label
-END = -1  # of a node that was begun
+END = -1  # the event that ends a node
 
 
 class Numbers(dict[str, int]):
-    """A number for every label of a file, in the order in which they are first asked for."""
+    """Numbers for the labels of a file, in the order of their first use."""
 
     def __init__(self, file: str) -> None:
         super().__init__()
@@ -29,41 +29,41 @@ class Numbers(dict[str, int]):
 
     def __missing__(self, label: str) -> int:
         if len(label) > MAX_TEXT:
-            length = f"a text of {len(label):,} characters, where a label has at most {MAX_TEXT:,}"
+            length = f"a text of {len(label):,} characters; a label has at most {MAX_TEXT:,}"
             raise SourceError(f"{self._file}: {length}: blur or drop such texts")
         number = self[label] = len(self)
         return number
 
 
 class Packer:
-    """Takes nodes in the order of the source: a node begins, is filled and ends, a leaf comes whole.
+    """Packs nodes in the order of the source: a node begins, gets its children and ends; a leaf is one event.
 
-    What comes is noted as numbers, and put in order by compiled code when trees are taken.
+    Events are stored as numbers; compiled code sorts them into post-order when trees are taken.
 
     Parameters
     ----------
     file, language : str
-        What stands in the columns of these names.
+        The values of the columns ``file`` and ``language``.
     named : bool
-        Whether a tree's name is its number in the file, from 0; else it is empty.
+        Whether the column ``name`` has the number of the tree in the file, from 0; otherwise it is empty.
     """
 
     def __init__(self, file: str, language: str, named: bool) -> None:
         self._file, self._language, self._named = file, language, named
         self._number = Numbers(self._file)
-        self._events = array("i")  # 2 label where a node begins, 2 label + 1 of a leaf, or END
-        self._ends = [0]  # of the trees that are finished, among the events
-        self._lines: list[tuple[int, int]] = []  # of each tree, the first and the last
-        self._counted = self._depth = 0  # events, and how many nodes are open behind them
-        self._taken = 0  # how many trees were taken
+        self._events = array("i")  # 2 label for the start of a node, 2 label + 1 for a leaf, or END
+        self._ends = [0]  # where finished trees end among the events
+        self._lines: list[tuple[int, int]] = []  # first and last line of each tree
+        self._counted = self._depth = 0  # the number of events, and of nodes open after them
+        self._taken = 0  # the number of trees taken so far
 
     def __len__(self) -> int:
-        """Return how many trees are finished."""
+        """Return the number of finished trees."""
         return len(self._lines)
 
     @property
     def depth(self) -> int:
-        """The number of nodes that are open."""
+        """The number of open nodes."""
         new = np.array(self._events[self._counted :], np.int32)
         self._counted += new.size
         self._depth += int(np.count_nonzero((new & 1) == 0)) - int(np.count_nonzero(new == END))
@@ -78,11 +78,11 @@ class Packer:
         self._events.append(2 * self._number[label])
 
     def finish(self) -> None:
-        """End the node that was begun last."""
+        """End the most recently begun node."""
         self._events.append(END)
 
     def add(self, kind: str, text: str, policy: str) -> None:
-        """Add a node of some kind with its text below it ("keep"), without ("blur"), or nothing ("drop")."""
+        """Add a node of a kind with its text below it ("keep"), without it ("blur"), or nothing ("drop")."""
         if policy == "keep":
             self.begin(kind)
             self.leaf(text)
@@ -91,17 +91,17 @@ class Packer:
             self.leaf(kind)
 
     def finish_tree(self, start: int, end: int) -> None:
-        """Note that all nodes since the last tree are one, which stands in the lines ``start`` to ``end``."""
+        """Make the nodes since the last tree a tree, at the lines ``start`` to ``end``."""
         self._ends.append(len(self._events))
         self._lines.append((start, end))
 
     def forget_unfinished(self) -> None:
-        """Drop the nodes since the last tree, which are no part of one."""
+        """Drop the nodes since the last complete tree."""
         del self._events[self._ends[-1] :]
         self._counted = self._depth = 0
 
     def take(self) -> Forest:
-        """Return the finished trees, and forget them."""
+        """Return the finished trees, and drop them."""
         events, count = np.array(self._events[: self._ends[-1]], np.int32), len(self)
         label, arity, offsets = _in_post_order(events, np.array(self._ends, np.int64))
         texts = tuple(self._number)
@@ -119,18 +119,18 @@ class Packer:
         return forest
 
     def _forget(self, n_events: int, texts: tuple[str, ...]) -> None:
-        """Go on without some events; the labels of a tree that is not finished are numbered anew."""
+        """Drop events; renumber the labels of an unfinished tree."""
         self._ends, self._lines = [0], []
         self._counted = self._depth = 0
         self._number.clear()
-        del self._events[:n_events]  # it stays the same array, to which parsers append
+        del self._events[:n_events]  # in place, since parsers append to it
         for k, event in enumerate(self._events):
             if event != END:
                 self._events[k] = 2 * self._number[texts[event >> 1]] + (event & 1)
 
 
 class PostOrder(NamedTuple):
-    """A tree in post-order: the labels of its nodes, their numbers of children, its lines, other columns."""
+    """A tree in post-order: labels, arities, lines, and other columns."""
 
     labels: list[str]
     arity: list[int]
@@ -142,7 +142,7 @@ class PostOrder(NamedTuple):
 def pack_post_order(stream: TreeStream, trees: Iterable[PostOrder]) -> Iterator[Forest]:
     """Yield forests of the trees of a file, with the columns file, start and end, and those of the trees.
 
-    All trees of a file have the same columns. Their numbers are kept in compact arrays as they come.
+    All trees of a file must have the same columns. Numbers are stored in compact arrays as they arrive.
     """
     rest = iter(trees)
     for first in rest:
@@ -164,11 +164,11 @@ def pack_post_order(stream: TreeStream, trees: Iterable[PostOrder]) -> Iterator[
 
 @njit
 def _in_post_order(events: IntArray, ends: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Return the labels, arities and offsets of the trees that end at some of the events."""
+    """Return the labels, arities and offsets of the trees that end at the given events."""
     n_begun = np.count_nonzero((events & 1) == 0)
     label, arity = np.empty(events.size - n_begun, np.int32), np.zeros(events.size - n_begun, np.int32)
     offsets = np.zeros(ends.size, np.int64)
-    above, children = np.empty(n_begun + 1, np.int32), np.zeros(n_begun + 2, np.int32)  # of what is open
+    above, children = np.empty(n_begun + 1, np.int32), np.zeros(n_begun + 2, np.int32)  # those of open nodes
     node = depth = 0
     for tree in range(1, ends.size):
         for k in range(ends[tree - 1], ends[tree]):

@@ -1,8 +1,8 @@
 """Cut a file into ranges that several processes can read independently.
 
-Text is cut where a tree or a line begins, Parquet between row groups, Arrow between record batches. A range
-says what went before it, so that an error names the same line or row as when the whole file is read.
-Compressed files, CSV (whose fields may hold line breaks), documents and source code are one range each.
+Text is cut at the start of a tree or a line, Parquet between row groups, Arrow between record batches. A
+range records what precedes it, so that errors name the same line or row as when the whole file is read.
+Compressed files, CSV (whose fields may contain line breaks), documents and source code are one range each.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ LINES, TABLES = ("tsv", "jsonl"), ("parquet", "arrow")
 
 
 class FileRange(NamedTuple):
-    """A part of a file: from byte ``begin`` to byte ``end``, or from row group or record batch to another."""
+    """A part of a file: a range of bytes, or of row groups or record batches."""
 
     begin: int
     end: int
-    lines: int = 0  # that go before it, of text
-    rows: int = 0  # that go before it: trees in brackets, rows of Parquet and Arrow
+    lines: int = 0  # lines before it, in text
+    rows: int = 0  # trees in brackets, or rows of Parquet and Arrow, before it
 
 
 class Reading(NamedTuple):
-    """How trees are read: the parameters of ``read_trees``, and whether those that are bad are left out.
+    """How to read trees: the parameters of ``read_trees``, and whether to skip bad trees.
 
     Parameters
     ----------
     format, column, unit : str, default=None
-        As for ``read_trees``.
+        As in ``read_trees``.
     skip_bad : bool, default=False
-        Leave out trees that cannot be read. By default the first one is an error.
+        Skip trees that cannot be read. By default the first one raises an error.
     """
 
     format: str | None = None
@@ -58,14 +58,14 @@ class Reading(NamedTuple):
 
 
 def checked_reading(reading: Any) -> Reading:
-    """Return how trees are read, or raise where it is anything else."""
+    """Return the settings if they are a ``Reading``, else raise ParameterError."""
     if isinstance(reading, Reading):
         return reading
     raise ParameterError(f"reading must be a Reading, such as Reading(column='tree'), not {reading!r}")
 
 
 class _Count(NamedTuple):
-    """How many brackets are open at a position of a text, and how many lines and trees have begun before."""
+    """The depth of brackets at a position of a text, and the numbers of lines and trees before it."""
 
     depth: int
     lines: int
@@ -73,9 +73,9 @@ class _Count(NamedTuple):
 
 
 def split_file(path: str, format: str | None, size: int) -> list[FileRange]:
-    """Return the ranges of a file, each of about ``size`` bytes; one where it can only be read as a whole.
+    """Return the ranges of a file, of about ``size`` bytes each; a single one if the file cannot be cut.
 
-    Text is read once from its beginning to its end to find them.
+    Text is read once completely to find them.
     """
     kind = _cut_as(path, format)
     if kind == "brackets":
@@ -90,9 +90,9 @@ def split_file(path: str, format: str | None, size: int) -> list[FileRange]:
 def iter_range(
     path: str, within: FileRange, how: Reading, batch_size: int, on_bad: OnBad
 ) -> Iterator[tuple[Forest, Mapping[str, Any]]]:
-    """Yield the trees of a range some at a time, and the other columns: lists, or arrays of Arrow.
+    """Yield the trees of a range in batches, with the other columns: lists, or Arrow arrays.
 
-    A range may hold no trees, as may a whole file among many.
+    A range may contain no trees, as may a file among many.
     """
     kind = _cut_as(path, how.format)
     if kind in TABLES:
@@ -108,7 +108,7 @@ def iter_range(
 
 
 def _cut_as(path: str, format: str | None) -> str:
-    """Return the format of a file that can be cut, nothing where it is read as a whole."""
+    """Return the format of a file that can be cut, "" if it must be read as a whole."""
     kind = format or format_of(path)
     packed = Path(path).suffix.lower() in COMPRESSED
     return kind if kind in ("brackets", *LINES, *TABLES) and not packed else ""
@@ -133,7 +133,7 @@ def _read_text(
 
 
 class _Slice(io.RawIOBase):
-    """Some bytes, and then those of a file from one position to another."""
+    """A stream of some bytes, followed by a range of a file."""
 
     def __init__(self, file: IO[bytes], begin: int, end: int, first: bytes) -> None:
         self._file, self._left, self._first = file, end - begin, first
@@ -153,7 +153,7 @@ class _Slice(io.RawIOBase):
 
 
 def _split_brackets(path: str, size: int) -> list[FileRange]:
-    """Cut a text where a tree begins outside of all brackets; where they do not balance, cut no further."""
+    """Cut a text where a tree begins outside all brackets; stop cutting where brackets do not balance."""
     starts, at, count = [FileRange(0, 0)], 0, _Count(0, 0, 0)
     with open_plain(path) as file:
         while chunk := file.read(CHUNK_BYTES):
@@ -168,9 +168,9 @@ def _split_brackets(path: str, size: int) -> list[FileRange]:
 
 @njit
 def _next_tree(text: np.ndarray, at: int, wanted: int, count: _Count) -> tuple[int, _Count]:
-    """Return where the first tree begins from ``wanted`` on, and what went before it.
+    """Return the start of the first tree from ``wanted`` on, and what precedes it.
 
-    A depth of -1 says that a bracket is closed that was never opened.
+    A depth of -1 means an extra closing bracket.
     """
     depth, lines, trees = count
     while at < text.size:
@@ -207,7 +207,7 @@ def _split_lines(path: str, size: int) -> list[FileRange]:
 
 
 def _split_table(path: str, kind: str, size: int) -> list[FileRange]:
-    """Cut a table between its row groups or record batches."""
+    """Cut a table between row groups or record batches."""
     from treedot.trees.arrow import row_group_sizes
 
     starts, rows, taken = [FileRange(0, 0)], 0, 0
@@ -221,7 +221,7 @@ def _split_table(path: str, kind: str, size: int) -> list[FileRange]:
 
 
 def _up_to(starts: list[FileRange], end: int) -> list[FileRange]:
-    """Return ranges that each end where the next one begins."""
+    """Return ranges that end where the next one begins."""
     ends = [start.begin for start in starts[1:]] + [end]
     ranges = [start._replace(end=stop) for start, stop in zip(starts, ends, strict=True)]
     return [found for found in ranges if found.begin < found.end] or ranges[:1]

@@ -1,4 +1,4 @@
-"""An open file of trees with its name, the size of batches and the handling of errors, for all readers."""
+"""An open file of trees with its name, batch size and error handling, for all readers."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from treedot.trees import Forest
 class TreeStream(NamedTuple):
     """An open file; a reader yields its trees in forests of at most ``batch_size``."""
 
-    file: IO[Any]  # of bytes, or of text
+    file: IO[Any]  # binary or text
     name: str  # for errors
     batch_size: int
-    on_bad: OnBad  # takes the error of a tree that cannot be read
+    on_bad: OnBad  # handles the error of a tree that cannot be read
 
     def read(self, size: int) -> bytes:
         """Read up to ``size`` bytes."""
         return read_chunk(self.file, size, self.name)
 
     def lines(self, numbers: Iterable[int] | None = None) -> Iterator[tuple[int, bytes]]:
-        """Yield the lines with their numbers, without line ends; raise where the file is not text."""
+        """Yield the lines with their numbers, without line ends; raise if the file is not text."""
         lines = read_lines(self.file, self.name)
         for number, line in zip(numbers or itertools.count(1), lines, strict=False):
             if number == 1:
@@ -35,14 +35,14 @@ class TreeStream(NamedTuple):
             yield number, line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
 
     def error(self, line: int, problem: str) -> SourceError:
-        """Return the error that names the file and a line."""
+        """Return an error that names the file and a line."""
         return SourceError(f"{self.name}:{line}: {problem}")
 
     def report(self, line: int, problem: str) -> None:
-        """Handle a problem in a line: raise, or skip what the line holds."""
+        """Handle a problem in a line: raise an error, or skip the line."""
         self.on_bad(self.error(line, problem))
 
 
 def in_batches(forest: Forest, batch_size: int) -> Iterator[Forest]:
-    """Yield the trees of a forest, some at a time."""
+    """Yield the trees of a forest in batches."""
     return (forest[start : start + batch_size] for start in range(0, len(forest), batch_size))

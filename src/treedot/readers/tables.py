@@ -22,21 +22,21 @@ from treedot.trees.columns import rows_to_columns
 
 DEFAULT_COLUMN = "tree"
 NO_QUOTES = (
-    "a field seems quoted, which TSV does not know: save the table as .csv, or without quotes (in pandas, "
+    "a field seems quoted, but TSV has no quoting: save the table as .csv, or without quotes (in pandas, "
     "quoting=csv.QUOTE_NONE)"
 )
-MAX_CELLS = 1 << 20  # of a batch: where each row has columns of its own, most of them are empty
-VECTORS_KEY = b"treedot.spec"  # in the metadata of a Parquet file of vectors
+MAX_CELLS = 1 << 20  # cells of a batch; if each row has its own columns, most cells are empty
+VECTORS_KEY = b"treedot.spec"  # key in the metadata of a Parquet file of vectors
 
-Row = tuple[int, dict[str, Any]]  # the number of its line, or of the row itself, and its values by column
+Row = tuple[int, dict[str, Any]]  # the line or row number, and the values by column
 
 
 def read_tsv(
     stream: TreeStream, column: str = DEFAULT_COLUMN, numbers: Iterable[int] | None = None
 ) -> Iterator[Forest]:
-    """Tab-separated values under a header line; no quoting, so no field holds a tab or a newline.
+    """Tab-separated values under a header line, without quoting: no field contains a tab or newline.
 
-    ``numbers`` are those of the lines, where the stream is not a whole file.
+    ``numbers`` are the line numbers, if the stream is not a whole file.
     """
 
     def rows(stream: TreeStream) -> Iterator[Row]:
@@ -69,7 +69,7 @@ def read_csv(stream: TreeStream, column: str = DEFAULT_COLUMN) -> Iterator[Fores
 
 
 class _FieldLimit:
-    """The limit of the csv module, which is one for all threads: raised while any of them reads records."""
+    """Raises the csv module's field limit, which all threads share, while any of them reads records."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -97,7 +97,7 @@ def read_jsonl(
 ) -> Iterator[Forest]:
     """One JSON object per line; the tree is bracket text or nested lists ``[label, child, …]``.
 
-    ``numbers`` are those of the lines, where the stream is not a whole file.
+    ``numbers`` are the line numbers, if the stream is not a whole file.
     """
 
     def rows(stream: TreeStream) -> Iterator[Row]:
@@ -147,12 +147,12 @@ def read_record_batches(
     rows_before: int = 0,
     unpack_large: bool = False,
 ) -> Iterator[tuple[Forest, dict[str, Any]]]:
-    """Yield the trees of Parquet or Arrow some at a time, and the other columns as arrays of Arrow.
+    """Yield the trees of Parquet or Arrow in batches, with the other columns as Arrow arrays.
 
-    ``row_groups``, which in Arrow are record batches, are those to read, by default all; ``rows_before`` rows
-    go before them.
+    ``row_groups`` (in Arrow, record batches) are read, by default all; ``rows_before`` is the number of rows
+    before them.
     """
-    from treedot.trees import arrow  # says what to install where pyarrow is missing
+    from treedot.trees import arrow  # reports how to install pyarrow if it is missing
 
     with arrow.clear_errors(path):
         schema, batches = arrow.open_batches(path, kind, batch_size, row_groups, unpack_large)
@@ -161,7 +161,7 @@ def read_record_batches(
     wanted = column or DEFAULT_COLUMN
     if layout is None and wanted not in names:
         if VECTORS_KEY in metadata:
-            raise SourceError(f"{path} holds vectors, not trees: load_vectors reads them")
+            raise SourceError(f"{path} contains vectors, not trees: load it with load_vectors")
         raise _no_column(path, wanted, names)
     taken = layout or (wanted,)
     for batch in batches:
@@ -188,14 +188,14 @@ def _row_place(path: str, column: str, rows_before: int, row: int) -> str:
 def decoded(
     stream: TreeStream, numbers: Iterable[int] | None = None, *, has_header: bool = True
 ) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a stream as texts, with their numbers; those that are not UTF-8 are bad."""
+    """Yield the lines of a stream as texts, with their numbers; lines that are not UTF-8 are errors."""
     for number, raw in stream.lines(numbers):
         try:
             yield number, raw.decode()
         except UnicodeDecodeError as error:
             column = len(raw[: error.start].decode()) + 1
             problem = f"the byte {raw[error.start]:#x} is not UTF-8"
-            if has_header and number == 1:  # without it nothing after it makes sense
+            if has_header and number == 1:  # without a header, the other lines cannot be read
                 raise SourceError(f"{stream.name}:1:{column}: {problem}") from None
             stream.on_bad(SourceError(f"{stream.name}:{number}:{column}: {problem}"))
 
@@ -203,7 +203,7 @@ def decoded(
 def _rows(
     records: Iterator[tuple[int, list[str]]], stream: TreeStream, wanted: str, *, quotes: bool
 ) -> Iterator[Row]:
-    """Name the fields of records by the first; without ``quotes``, a quote is part of its field."""
+    """Yield records as rows, named by the first record; without ``quotes``, quotes have no meaning."""
 
     def misread(fields: list[str]) -> bool:
         return not quotes and any(field.startswith('"') or field.endswith('"') for field in fields)
@@ -214,8 +214,8 @@ def _rows(
         shown = trees[0] if len(trees[0]) <= 40 else trees[0][:39] + "…"
         raise stream.error(
             1,
-            f"the first line must name the columns, but holds a tree, {shown}: put a line with "
-            f"names before it, {wanted!r} for the trees (for lines that are trees and nothing else, set the "
+            f"the first line must name the columns, but contains a tree, {shown}: put a line with "
+            f"names before it, {wanted!r} for the trees (if every line is just a tree, set the "
             "format 'brackets')",
         )
     if header and wanted not in header:
@@ -247,7 +247,7 @@ def _no_column(place: str, wanted: str, names: Collection[str]) -> SourceError:
 
 
 class _FirstProblem(Exception):  # noqa: N818 (it ends reading, and nobody else sees it)
-    """A row is bad, and bad ones are not left out."""
+    """A row is bad, and bad rows are not skipped."""
 
 
 def packed(
@@ -256,14 +256,14 @@ def packed(
     wanted: str,
     while_reading: AbstractContextManager[object] | None = None,
 ) -> Iterator[Forest]:
-    """Read the trees of rows; errors of rows and of trees go to ``on_bad`` in the order of the table.
+    """Read the trees of rows; errors of rows and of trees go to ``on_bad`` in table order.
 
-    ``while_reading`` is entered for the rows of each batch, and left before any tree is handed on. A batch of
-    many columns has fewer rows.
+    ``while_reading`` is entered to read the rows of each batch, and left before any tree is passed on. A
+    batch with many columns has fewer rows.
     """
     on_bad = stream.on_bad
     batch: list[Row] = []
-    problems: list[tuple[int, SourceError]] = []  # of rows, with how many good ones of the batch went before
+    problems: list[tuple[int, SourceError]] = []  # each with the number of good rows before it
 
     def note(error: SourceError) -> None:
         problems.append((len(batch), error))

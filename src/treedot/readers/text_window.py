@@ -1,4 +1,4 @@
-"""The part of a text that is being parsed, while the text is read from a stream piece by piece."""
+"""A window on a text that is read from a stream piece by piece."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ CHUNK_BYTES = 1 << 18
 
 
 class TextWindow(ABC):
-    """A part of a text, and the position after the last token in it.
+    """A window on a text, and the position after the last token.
 
     Attributes
     ----------
     text : str
-        The part.
+        The text in the window.
     at : int
         The position after the last token.
     ended : bool
-        Whether the text ends where the part does.
+        Whether the window reaches the end of the text.
     problem : str
-        Why the text cannot be decoded beyond its end; "" where it can.
+        Why the text after the window cannot be decoded; "" if it can.
     """
 
     def __init__(self, stream: TreeStream) -> None:
         self.stream = stream
         self.text, self.at, self.ended, self.problem = "", 0, False, ""
-        self._line, self._line_start, self._counted = 1, 0, 0  # of the position that was asked for last
+        self._line, self._line_start, self._counted = 1, 0, 0  # those of the last position looked up
         self._decoder: codecs.IncrementalDecoder | None = None
 
     @abstractmethod
     def encoding(self, head: bytes) -> tuple[str, str]:
-        """Return the encoding of a text that begins so, and how errors in it are handled."""
+        """Return the encoding of a text from its first bytes, and the handling of encoding errors."""
 
     @abstractmethod
     def too_long(self) -> SourceError:
-        """Return the error of a token that is longer than any may be."""
+        """Return the error for a token that exceeds the limit."""
 
     def grow(self) -> None:
-        """Read on, at least as much as is waiting, so that looking at it again costs linear time in all."""
+        """Read at least as much as the window holds, so that rescanning it takes linear time in total."""
         self.line(self.at)
         self.text = self.text[self.at :]
         self._line_start -= self.at
@@ -63,7 +63,7 @@ class TextWindow(ABC):
             self.ended = True
 
     def line(self, position: int) -> int:
-        """Return the line of a position, which does not lie before the last one that was asked for."""
+        """Return the line of a position; positions must be looked up in ascending order."""
         ends = self.text.count("\n", self._counted, position)
         if ends:
             self._line += ends
@@ -72,16 +72,16 @@ class TextWindow(ABC):
         return self._line
 
     def place(self, position: int) -> str:
-        """Return the file, line and column of a position, under the same condition."""
+        """Return the file, line and column of a position; positions must be looked up in ascending order."""
         return f"{self.stream.name}:{self.line(position)}:{position - self._line_start + 1}"
 
     def skip(self, pattern: re.Pattern[str]) -> bool:
-        """Move behind the next match of a pattern of at most two characters; return False without one."""
+        """Skip to the end of the next match of a pattern of at most two characters; return False if none."""
         while (found := pattern.search(self.text, self.at)) is None:
             if self.ended:
                 self.at = len(self.text)
                 return False
-            self.at = max(self.at, len(self.text) - 1)  # which may begin a match
+            self.at = max(self.at, len(self.text) - 1)  # the last character may begin a match
             self.grow()
         self.at = found.end()
         return True

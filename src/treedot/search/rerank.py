@@ -16,7 +16,7 @@ from treedot.trees import Forest
 
 
 def checked_candidates(kernel: Any, candidates: Any, k: int) -> int:
-    """Return how many neighbours to find: ``candidates`` if a kernel ranks them again, otherwise ``k``."""
+    """Return the number of neighbours to find: ``candidates`` if a kernel reranks them, otherwise ``k``."""
     if kernel is None:
         return k
     checked_tree_kernel("rerank", kernel)

@@ -18,8 +18,8 @@ from treedot.errors import LimitError
 from treedot.readers import read_tree
 from treedot.trees import Forest
 
-MAX_NODES = 1000  # of a tree; two tables then take four megabytes each
-MAX_CELLS = 3 * 10**8  # of all tables; about a second, which long chains of last children could exceed
+MAX_NODES = 1000  # per tree; two tables then take four megabytes each
+MAX_CELLS = 3 * 10**8  # in all tables; about a second, which long chains of last children could exceed
 
 
 class _Nodes(NamedTuple):

@@ -2,8 +2,8 @@
 
 Schema: ``__treedot_label__: list<string>`` (post-order labels, dictionary-encoded),
 ``__treedot_arity__: list<int32>`` (post-order child counts), then one column per entry of ``Forest.columns``,
-under its own name. The table's metadata holds ``treedot.forest = 2``, the version of this schema. Version 1,
-which is read too, called the first two columns ``label`` and ``arity``.
+under its own name. The table's metadata holds ``treedot.forest = 2``, the version of this schema. In version
+1, which can still be read, the first two columns are ``label`` and ``arity``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from treedot._storage.files import check_plain, open_plain, reason, write_whole
 from treedot.errors import ParameterError, SourceError, TreedotError, missing
 from treedot.trees.forest import Forest
 
-__all__ = ["pa"]  # for other modules, so that all raise the same error where it is missing
+__all__ = ["pa"]  # imported here for other modules, so that all raise the same error if it is missing
 
 try:
     import pyarrow as pa
@@ -35,18 +35,18 @@ except ModuleNotFoundError:
 
 
 class Layout(NamedTuple):
-    """The names of the two columns that hold the trees."""
+    """The names of the two columns of a packed forest."""
 
     label: str
     arity: str
 
 
-RESERVED = "__treedot_"  # what no column of a user may begin with
+RESERVED = "__treedot_"  # prefix that no user's column may have
 OWN = Layout("__treedot_label__", "__treedot_arity__")
 VERSION_KEY = b"treedot.forest"
 VERSION = b"2"
-LAYOUTS = {VERSION: OWN, b"1": Layout("label", "arity")}  # that are read
-BATCH_BYTES = 1 << 24  # of rows that are in memory at a time
+LAYOUTS = {VERSION: OWN, b"1": Layout("label", "arity")}  # layouts that can be read
+BATCH_BYTES = 1 << 24  # bytes of rows in memory at a time
 
 
 def to_arrow(forest: Forest) -> Any:
@@ -64,7 +64,7 @@ def to_arrow(forest: Forest) -> Any:
 
 
 def check_names(names: Iterable[str]) -> None:
-    """Raise where columns have names that the file format reserves."""
+    """Raise if columns have names that the file format reserves."""
     if taken := [name for name in names if name.startswith(RESERVED)]:
         raise ParameterError(
             f"cannot save: the file format reserves column names that begin with {RESERVED!r}; rename "
@@ -73,9 +73,9 @@ def check_names(names: Iterable[str]) -> None:
 
 
 def typed_table(forest: Forest, schema: Any = None) -> Any:
-    """Return the table of a forest with the columns and types of a schema, or with those of its own.
+    """Return the table of a forest with the columns and types of a schema, by default its own.
 
-    Labels are texts and not indices, so that tables of different forests can stand in one file.
+    Labels are texts, not indices, so tables of different forests can be in one file.
     """
     table = to_arrow(forest)
     if schema is None:
@@ -89,10 +89,10 @@ def typed_table(forest: Forest, schema: Any = None) -> Any:
 
 
 def first_columns(columns: Mapping[str, Any], rows: int, planned: Mapping[str, Any]) -> dict[str, Any]:
-    """Return columns as arrays, the first of a file, which decide its types.
+    """Return the first columns of a file as arrays; they determine its types.
 
-    Those that are planned come first, as nulls where they are missing. Columns have their own type where it
-    is another one than was planned; and text where there is nothing but nulls, since it can hold what comes.
+    Planned columns come first, as nulls if they are missing. A column keeps its own type even if another one
+    was planned. A column of nulls becomes text, which can represent all later values.
     """
     with clear_errors("the columns of the trees"):
         own = {name: _plain(x) for name, x in columns.items()}
@@ -106,9 +106,9 @@ def _as_planned(array: Any, kind: Any) -> Any:
 
 
 def typed_columns(columns: Mapping[str, Any], rows: int, types: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return columns as arrays in the order and of the types of a file; where some are missing, nulls.
+    """Return columns as arrays in the order and of the types of a file; missing columns are nulls.
 
-    Without types, they are the first of the file.
+    Without types, these columns are the first of the file.
     """
     if types is None:
         return first_columns(columns, rows, {})
@@ -122,24 +122,24 @@ def typed_columns(columns: Mapping[str, Any], rows: int, types: Mapping[str, Any
 
 
 def _check_columns(names: Iterable[str], known: Container[str]) -> None:
-    """Raise where there are other columns than in a file whose first trees are written."""
+    """Raise if there are columns that the first trees of the file do not have."""
     if new := [name for name in names if name not in known]:
         what = "the column" if len(new) == 1 else f"{len(new):,} columns,"
         raise SourceError(f"the first trees lack {what} {first_few(new)}: write these trees to another file")
 
 
 def _plain(values: Any) -> Any:
-    """Return an array of a column; not one with a dictionary, of which a file holds one for each column."""
+    """Return a column as an array without a dictionary; an Arrow file allows one dictionary per column."""
     array = values if isinstance(values, pa.Array) else pa.array(values)
     return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
 
 
 def _as_before(name: str, array: Any, kind: Any) -> Any:
-    """Return an array with the type that a column had before, where no value is another one then."""
+    """Return an array with the column's earlier type; raise if that changes a value."""
     number = pa.types.is_integer(array.type) and (pa.types.is_integer(kind) or pa.types.is_floating(kind))
     if array.type != kind and not pa.types.is_null(array.type) and not number:
         raise SourceError(
-            f"the column {name!r} holds {array.type}, where it held {kind} before: make it one type"
+            f"the column {name!r} is of type {array.type}, but was {kind} before: convert it to one type"
         )
     return array.cast(kind)
 
@@ -149,9 +149,9 @@ def _nulls(table: Any) -> list[str]:
 
 
 def layout_of(schema: Any) -> Layout | None:
-    """Return the columns that hold the trees of a packed forest; None where a table is something else.
+    """Return the columns of a packed forest; None if a table is not one.
 
-    A table may have lost its metadata, or have been made by hand: then its columns tell.
+    A table may have lost its metadata, or have been made by hand; then its columns decide.
     """
     version = (schema.metadata or {}).get(VERSION_KEY)
     if version is not None and version not in LAYOUTS:
@@ -169,7 +169,7 @@ def _has_lists(schema: Any, layout: Layout) -> bool:
 def from_arrow(table: Any) -> Forest:
     """Return the forest of a table."""
     with clear_errors("the table of a forest"):
-        table.validate(full=True)  # offsets and indices that lead out of their buffers would end the process
+        table.validate(full=True)  # offsets or indices outside their buffers would crash the process
         return _from_valid(table)
 
 
@@ -178,7 +178,7 @@ def _from_valid(table: Any) -> Forest:
     if layout is None:
         names = ", ".join(map(repr, table.column_names))
         raise SourceError(
-            f"a packed forest has list columns {OWN.label!r} and {OWN.arity!r}, and this table has {names}"
+            f"a packed forest has list columns {OWN.label!r} and {OWN.arity!r}, but this table has {names}"
         )
     kept = [name for name in table.column_names if name not in layout]
     parts = [Forest([], [], [0], [], {name: [] for name in kept})]
@@ -196,7 +196,7 @@ def _from_valid(table: Any) -> Forest:
             )
         if not pa.types.is_dictionary(texts.type):
             texts = texts.dictionary_encode()
-        index: dict[str, int] = {}  # a dictionary may name a text twice
+        index: dict[str, int] = {}  # a dictionary may contain a text twice
         moves = np.array([index.setdefault(text, len(index)) for text in texts.dictionary.to_pylist()], int)
         parts.append(
             Forest(
@@ -216,7 +216,7 @@ def _is_list(kind: Any) -> bool:
 
 @contextlib.contextmanager
 def clear_errors(name: str) -> Iterator[None]:
-    """Turn what pyarrow raises into one clear error: of a damaged file, that may be anything."""
+    """Turn any error of pyarrow, which a damaged file can cause, into one clear error."""
     try:
         yield
     except TreedotError:
@@ -226,15 +226,15 @@ def clear_errors(name: str) -> Iterator[None]:
 
 
 def mapped(path: str | os.PathLike[str]) -> Any:
-    """Return a plain file, mapped into memory, as Arrow reads it; use it in a ``with`` statement."""
+    """Map a plain file into memory for Arrow; use it in a ``with`` statement."""
     with open_plain(path) as file:
-        if not os.fstat(file.fileno()).st_size:  # of which there are no maps
+        if not os.fstat(file.fileno()).st_size:  # empty files cannot be mapped
             return pa.BufferReader(b"")
         return pa.BufferReader(pa.py_buffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)))
 
 
 def open_parquet(path: str | os.PathLike[str]) -> Any:
-    """Open a plain file of Parquet. It is not mapped: whoever rewrites it in place would end this process."""
+    """Open a plain Parquet file. It is not mapped: rewriting the file would then crash this process."""
     check_plain(path)
     return pa.parquet.ParquetFile(path)
 
@@ -242,11 +242,11 @@ def open_parquet(path: str | os.PathLike[str]) -> Any:
 def open_batches(
     path: str, kind: str, batch_size: int, row_groups: range | None = None, unpack_large: bool = False
 ) -> tuple[Any, Iterator[Any]]:
-    """Open a file of kind ``"parquet"`` or ``"arrow"``; return its schema and its record batches, checked.
+    """Open a file of kind ``"parquet"`` or ``"arrow"``; return its schema and its validated record batches.
 
-    With ``row_groups``, those of some row groups, which in Arrow are record batches; by one thread, and where
-    rows are large, fewer at a time. Where batches unpack to too much for the file, and ``unpack_large`` is
-    false, the next one is an error.
+    With ``row_groups``, only these row groups are read (in Arrow, record batches), in one thread and in
+    smaller batches if rows are large. If batches unpack to too much for the file's size, the next one raises,
+    unless ``unpack_large`` is true.
     """
     with clear_errors(path):
         if kind == "parquet":
@@ -259,14 +259,14 @@ def open_batches(
             found = _checked((arrow.get_batch(k) for k in numbers), path, unpack_large)
             return arrow.schema, _in_slices(found, batch_size)
         table = pa.feather.read_table(mapped(path))
-        table.validate(full=True)  # all at once: its batches share the lists of which they are slices
+        table.validate(full=True)  # all at once: its batches are slices that share their lists
         return table.schema, iter(table.to_batches(max_chunksize=batch_size))
 
 
 def row_group_sizes(path: str, kind: str) -> list[tuple[int, int]]:
-    """Return rows and bytes of every row group of Parquet, or record batch of Arrow.
+    """Return the rows and bytes of every row group of Parquet, or record batch of Arrow.
 
-    The bytes are those that it has without compression, or its share of the file.
+    The bytes are uncompressed, or the group's share of the file.
     """
     with clear_errors(path):
         if kind == "parquet":
@@ -285,7 +285,7 @@ def row_group_sizes(path: str, kind: str) -> list[tuple[int, int]]:
 
 
 def _by_row_group(file: Any, batch_size: int, row_groups: range | None) -> Iterator[Any]:
-    """Yield batches that end where a row group ends: each has its own dictionary, and lists have one only."""
+    """Yield batches that end at row groups: each group has a dictionary, but a list array only one."""
     for k in range(file.num_row_groups) if row_groups is None else row_groups:
         group = file.metadata.row_group(k)
         rows = batch_size if row_groups is None else _rows(group.num_rows, group.total_byte_size, batch_size)
@@ -304,16 +304,16 @@ def _in_slices(batches: Iterator[Any], batch_size: int) -> Iterator[Any]:
 
 
 def _rows(count: int, size: int, batch_size: int) -> int:
-    """Return how many of so many rows, which have so many bytes, are to be in memory at a time."""
+    """Return the number of rows in memory at a time, for ``count`` rows of ``size`` bytes together."""
     return max(1, min(batch_size, BATCH_BYTES * count // max(1, size)))
 
 
 def _checked(batches: Iterator[Any], path: str, unpack_large: bool) -> Iterator[Any]:
-    """Yield batches that are sound, as long as they have not unpacked to too much."""
+    """Yield validated batches; raise if they unpack to too much."""
     unpacked, packed = 0, os.path.getsize(path)
     with clear_errors(path):
         for batch in batches:
-            batch.validate(full=True)  # first: nothing may follow offsets that are wrong
+            batch.validate(full=True)  # first, since wrong offsets would affect everything else
             unpacked += batch.nbytes
             check_unpacked(path, unpacked, packed, unpack_large)
             yield batch

@@ -1,8 +1,8 @@
-"""Draw a tree as SVG inside HTML, with the values of its nodes as colours; a large tree in several parts.
+"""Draw a tree as SVG in HTML, with the values of its nodes as colours; a large tree in several parts.
 
-There is no script: a part that is folded is a link to a picture of its own below, and a number is shown
-where a node is pointed at, or touched. A wide picture shrinks a little to fit; beyond that it scrolls, with a
-shadow where it goes on.
+There is no script. A folded subtree is a link to its own picture below, and the value of a node appears when
+it is pointed at or touched. A wide picture shrinks a little to fit; beyond that it scrolls, with a shadow at
+the edge where it continues.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from collections.abc import Sequence
 from treedot._pages.printable import printable
 from treedot.trees.tree import Tree
 
-SHOWN = 60  # nodes of one picture, but for small subtrees
-NEVER_FOLDED = 6  # nodes of a subtree
+SHOWN = 60  # nodes of one picture, not counting small subtrees
+NEVER_FOLDED = 6  # nodes of a subtree that is always shown
 MAX_DRAWN = 3000  # nodes of all pictures of a tree
-MAX_CHILDREN = 200  # of one node that are drawn
+MAX_CHILDREN = 200  # most children of a node that are drawn
 MAX_LABEL = 24  # characters of a label that are shown
 CHARACTER, PADDING, GAP = 7.3, 6, 8  # pixels
 ROW, BOX = 50, 20  # from one level to the next, and the height of a node
-DARKEST = 0.5  # of a colour behind text
+DARKEST = 0.5  # most opaque colour behind text
 
 STYLE = """
 .tree svg { display: block; font: 12px ui-monospace, monospace; margin: auto; overflow: visible }
@@ -48,18 +48,18 @@ linear-gradient(to left, #8886, transparent) right 1px top 1px / 0.6rem calc(100
 
 
 def tree_html(tree: Tree, values: Sequence[float] | None = None, largest: float | None = None) -> str:
-    """Return a tree drawn as HTML, in several pictures where it is large; ``STYLE`` belongs to it.
+    """Return a tree drawn as HTML, in several pictures if it is large; the page needs ``STYLE``.
 
     Parameters
     ----------
     tree : Tree
         The tree.
     values : sequence of float, optional
-        One for each node, in post-order: positive ones are shown in one colour, negative ones in another,
-        the larger the stronger.
+        One value for each node, in post-order. Positive and negative values have different colours; larger
+        values have stronger colours.
     largest : float, optional
-        The value, by size, that has the strongest colour: give the same to trees that are compared. By
-        default it is the largest there is.
+        The magnitude that has the strongest colour; use the same one for trees to be compared. By default,
+        the largest magnitude in ``values``.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def tree_html(tree: Tree, values: Sequence[float] | None = None, largest: float 
 
 
 class _Drawing:
-    """The nodes of a tree by their numbers in post-order, and what is known of each."""
+    """The nodes of a tree, numbered in post-order, and their properties."""
 
     def __init__(self, tree: Tree, values: Sequence[float] | None, largest: float | None) -> None:
         self.label: list[str] = []
@@ -90,7 +90,7 @@ class _Drawing:
         self.interest = self._interest()
 
     def _interest(self) -> list[float]:
-        """Return of every node how much there is to see in its subtree: values, else nodes."""
+        """Return the weight of every subtree, for choosing the nodes to show: its values, or its nodes."""
         found: list[float] = []
         for node, children in enumerate(self.children):
             own = 1.0 if self.values is None else abs(self.values[node])
@@ -98,7 +98,7 @@ class _Drawing:
         return found
 
     def html(self) -> str:
-        """Return the picture of the root, and behind it those of what is folded there."""
+        """Return the picture of the root, followed by the pictures of folded subtrees."""
         whole, waiting = self._picture(len(self.label) - 1)
         parts: list[str] = []
         drawn = whole.count("<rect")
@@ -118,14 +118,14 @@ class _Drawing:
         return f"{whole}\n<details><summary>{title}</summary>\n{''.join(parts)}{more}</details>"
 
     def _legend(self) -> str:
-        """Return what the colours of the picture mean, those that there are."""
+        """Return the legend of the colours that occur."""
         values = self.values or [0.0]
         kinds = (("up", "adds", max(values) > 0), ("down", "takes away", min(values) < 0))
         texts = [f'<i class="{name}"></i> {text}' for name, text, is_there in kinds if is_there]
         if not texts:
             return ""
         return (
-            f'<p class="legend">{", ".join(texts)}; the stronger, the more. '
+            f'<p class="legend">{", ".join(texts)}; stronger colours are larger values.  '
             "Point at a node, or touch it, for its value.</p>"
         )
 
@@ -135,7 +135,7 @@ class _Drawing:
         return self._svg(root, shown, folded), folded
 
     def _opened(self, root: int) -> tuple[dict[int, int], list[int]]:
-        """Return which nodes one picture shows, with their levels, and which of these are folded."""
+        """Return the nodes that one picture shows, with their levels, and those of them that are folded."""
         shown, folded = {root: 0}, []
         waiting = [(-self.interest[root], root)]
         while waiting:
@@ -170,13 +170,13 @@ class _Drawing:
     def _layout(
         self, root: int, shown: dict[int, int], texts: dict[int, str]
     ) -> tuple[dict[int, float], float]:
-        """Return the middle of every node, above that of its children's, and the width of all.
+        """Return the horizontal centre of every node, and the total width; a parent is above its children.
 
-        Siblings are as close as their subtrees allow: ``outline`` has the ends of a subtree on every level,
-        relative to the middle of its root.
+        Siblings are as close as their subtrees allow. ``outline`` holds the left and right ends of a subtree
+        on every level, relative to the centre of its root.
         """
         outline: dict[int, list[tuple[float, float]]] = {}
-        offset = {root: 0.0}  # from the parent's middle
+        offset = {root: 0.0}  # from the parent's centre
         for node in sorted(shown):  # children before their parents
             below: list[tuple[float, float]] = []
             children = [c for c in self.children[node] if c in shown]
@@ -234,7 +234,7 @@ def _half(text: str) -> float:
 def _beside(
     a: list[tuple[float, float]], b: list[tuple[float, float]], shift: float
 ) -> list[tuple[float, float]]:
-    """Return the ends on every level of one outline with another, shifted, on its right."""
+    """Return the outline of two adjacent outlines, the second one shifted to the right."""
     moved = [(left + shift, right + shift) for left, right in b]
     both = [(x[0], y[1]) for x, y in zip(a, moved, strict=False)]
     return both + (a if len(a) > len(b) else moved)[len(both) :]

@@ -15,20 +15,20 @@ from treedot.trees.tree import Tree
 
 CLASS = "class"  # the column with the class of an example
 TREE, VECTOR, STRING = "T", "V", "S"  # types of representations, as KeLP names them
-_UNSAFE = re.compile(r"[|\s]+")  # what a string on one line, with bars around it, cannot hold
-_VECTOR_NAME = re.compile(r"vector\d*")  # of columns, as those of SVM-LIGHT-TK are called
+_UNSAFE = re.compile(r"[|\s]+")  # characters that a string between bars on one line cannot contain
+_VECTOR_NAME = re.compile(r"vector\d*")  # names of columns, as ``read_svmlight`` makes them
 _PLAIN = re.compile(r"[^\s()\[\]',:;]+")
 
 
 class VectorText(str):
     """The text of a vector, ``name:value name:value``, in a file of SVM-LIGHT-TK or KeLP.
 
-    By that it is told from other texts when it is written: ``12:30`` may be a time.
+    Its type distinguishes it from other texts when it is written: ``12:30`` may also be a time.
     """
 
 
 def newick_text(tree: Tree) -> str:
-    """Return a tree in Newick; labels that would not be read back have quotes.
+    """Return a tree in Newick; labels are quoted if necessary.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def bracketed(tree: Tree) -> str:
 
 
 def features(vector: str) -> dict[str, float] | None:
-    """Return the features of a text ``name:value name:value``; None where it is something else."""
+    """Return the features of a text ``name:value name:value``; None if it is any other text."""
     items = [item.rpartition(":") for item in vector.split()]
     if not all(key and _is_number(value) for key, _, value in items):
         return None
@@ -72,8 +72,8 @@ def features(vector: str) -> dict[str, float] | None:
 def svmlight_line(tree: Tree, columns: Mapping[str, Any]) -> str:
     """Return an example of SVM-LIGHT-TK: its class, its trees, and its vectors.
 
-    The columns that hold trees in brackets, or vectors whose features are numbers, follow in their order;
-    others are left out. Vectors are those that were read as such, and the columns ``vector``, ``vector2``, ….
+    The columns of trees in brackets, or of vectors whose features are numbers, follow in order; others are
+    left out. Vectors are columns that were read as vectors, and the columns ``vector``, ``vector2``, ….
     """
     label = str(columns.get(CLASS) or 0).strip()
     if not _is_number(label):
@@ -95,7 +95,7 @@ def _is_number(text: str) -> bool:
 
 
 def _ascending(vector: str) -> str:
-    """Return a vector with its features in the order of their numbers, from 1 on; "" where it has others."""
+    """Return a vector with features numbered from 1 in ascending order; "" if it has other features."""
     items = [item.rpartition(":") for item in vector.split()]
     if not all(key.isascii() and key.isdecimal() and int(key) > 0 for key, *_ in items):
         return ""
@@ -105,8 +105,8 @@ def _ascending(vector: str) -> str:
 def kelp_line(tree: Tree, columns: Mapping[str, Any]) -> str:
     """Return an example of KeLP: its classes, its tree, and the other columns by their names.
 
-    Those that hold trees in brackets or vectors are such representations, and the others strings. Vectors
-    are those that were read as such, and the columns ``vector``, ``vector2``, ….
+    Columns of trees in brackets or of vectors become such representations; the others become strings. Vectors
+    are columns that were read as vectors, and the columns ``vector``, ``vector2``, ….
     """
     names = itertools.chain(("tree", "main"), (f"main{k}" for k in itertools.count(2)))
     own = next(name for name in names if name not in columns)
@@ -119,7 +119,7 @@ def kelp_line(tree: Tree, columns: Mapping[str, Any]) -> str:
 
 
 def _typed(name: str, value: Any) -> tuple[str, str]:
-    """Return the type of KeLP that a value of a column has, and its text on a line."""
+    """Return the KeLP type of a column's value, and its text on a line."""
     text = str(value).strip()
     if text.startswith("("):
         with contextlib.suppress(SourceError):
@@ -130,7 +130,7 @@ def _typed(name: str, value: Any) -> tuple[str, str]:
 
 
 def _written(tree: Tree, begin: Callable[[Tree], str], between: str, end: Callable[[Tree], str]) -> str:
-    """Return the text of a tree: what begins a node, its children with something between, what ends it."""
+    """Return the text of a tree; ``begin``, ``between`` and ``end`` are put around and between children."""
     pieces: list[str] = []
     waiting: list[Tree | str] = [tree]
     while waiting:

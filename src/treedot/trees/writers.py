@@ -15,27 +15,27 @@ from treedot.trees.text_formats import kelp_line, newick_text, svmlight_line
 
 BRACKETS = (".mrg", ".txt", ".brackets")
 NEWICK = (".nwk", ".newick")
-EXAMPLES = {".klp": kelp_line, ".svmlight": svmlight_line}  # with the columns
+EXAMPLES = {".klp": kelp_line, ".svmlight": svmlight_line}  # suffixes of formats with columns
 TABLES = (".parquet", ".arrow", ".feather")
 TREES_AT_A_TIME = 4096
 NODES_AT_A_TIME = 1 << 20
-CELLS_AT_A_TIME = 1 << 20  # of the columns
+CELLS_AT_A_TIME = 1 << 20  # values of columns
 
 
 class ForestWriter(Protocol):
-    """What takes the trees of a file."""
+    """A writer of trees to a file."""
 
     def write(self, forest: Forest) -> None:
-        """Add trees at the end."""
+        """Append trees."""
 
 
 @contextlib.contextmanager
 def forest_file(path: str | os.PathLike[str]) -> Iterator[ForestWriter]:
-    """Yield a writer for a file of trees, which appears when all went well.
+    """Yield a writer for a file of trees, which appears only on success.
 
-    ``.mrg``, ``.txt`` and ``.brackets`` hold one tree per line, without its columns, and so do ``.nwk`` and
-    ``.newick``. ``.parquet``, ``.arrow`` and ``.feather`` hold the columns too; so do ``.klp`` and
-    ``.svmlight``, as far as KeLP and SVM-LIGHT-TK can take them. Few trees are in memory at a time.
+    ``.mrg``, ``.txt``, ``.brackets``, ``.nwk`` and ``.newick`` files have one tree per line, without columns.
+    ``.parquet``, ``.arrow`` and ``.feather`` files include the columns; ``.klp`` and ``.svmlight`` files
+    include those that KeLP and SVM-LIGHT-TK support. Only a few trees are in memory at a time.
     """
     suffix = check_suffix(path)
     with write_whole(path) as aside:
@@ -52,17 +52,17 @@ def forest_file(path: str | os.PathLike[str]) -> Iterator[ForestWriter]:
 
 
 def check_suffix(path: str | os.PathLike[str]) -> str:
-    """Return the suffix of a file of trees; raise where it names no format that is written."""
+    """Return the suffix of a file of trees; raise if no format has this suffix."""
     suffix = Path(path).suffix.lower()
     every = (*BRACKETS, *NEWICK, *EXAMPLES, *TABLES)
     if suffix not in every:
         known = ", ".join(every)
-        raise ParameterError(f"cannot tell in which format to write {path}: use one of {known}")
+        raise ParameterError(f"unknown format of {path}: use one of {known}")
     return suffix
 
 
 class _Lines:
-    """Writes one tree per line, with its columns where the format has a place for them."""
+    """Writes one tree per line, with its columns if the format supports them."""
 
     def __init__(self, file: IO[str], suffix: str) -> None:
         self._file, self._example = file, EXAMPLES.get(suffix)
@@ -78,7 +78,7 @@ class _Lines:
 
 
 class _Table:
-    """Gathers trees until they are worth a batch; the first batch decides on the columns and their types."""
+    """Collects trees for larger batches; the first batch determines the columns and their types."""
 
     def __init__(self, aside: Path, name: str) -> None:
         self._aside, self._name = aside, name
@@ -95,7 +95,7 @@ class _Table:
             self.flush()
 
     def flush(self) -> None:
-        """Write what was gathered."""
+        """Write the collected trees."""
         from treedot.trees.arrow import clear_errors, typed_table
 
         if not self._waiting and self._file is not None:

@@ -50,8 +50,8 @@ class DistributedTreeVectorizer(StatelessTreeTransformer):
         better.
     composition : {"mixed", "product", "convolution"}, default="mixed"
         ``"mixed"`` is treedot's own; the others are the paper's shuffled γ-product ⊠ and shuffled
-        circular convolution ⊡. Use those two only for sentences: in HTML pages and code they find
-        hundreds of false duplicates, and thousands among 200 pages (see the page on algebras).
+        circular convolution ⊡. Use those two only for sentences: in HTML, JSON and code they
+        give false duplicates, thousands of them among 200 HTML pages (see the page on algebras).
     random_state : int, default=0
         The seed of all random vectors. Only vectors with the same seed can be compared.
     normalize : bool, default=True

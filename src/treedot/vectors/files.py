@@ -39,7 +39,7 @@ def save_vectors(
     *,
     columns: Mapping[str, Sequence[Any]] | None = None,
 ) -> None:
-    """Write vectors and the settings that made them to a file, which appears whole or not at all.
+    """Write vectors and the settings that made them to a file, atomically.
 
     Parameters
     ----------
@@ -279,11 +279,11 @@ def check_is(path: str | os.PathLike[str], opener: str) -> None:
     """Raise if another function than ``opener`` reads this file; the message names that function."""
     what, other = _known_file(path)
     if other not in ("", opener):
-        raise SourceError(f"{path} holds {what}: {other} reads it, not {opener}")
+        raise SourceError(f"{path} holds {what}: open it with {other}, not {opener}")
 
 
 def _known_file(path: str | os.PathLike[str]) -> tuple[str, str]:
-    """Return what a file of treedot holds, and which function reads it; empty texts for other files."""
+    """Return a description of a treedot file, and the function that opens it; "" for other files."""
     try:
         description, _ = read_arrays(path)
     except SourceError:

@@ -338,7 +338,7 @@ class FragmentVectorizer(SparseTreeTransformer):
         return self._rows().fingerprint
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the parameters and what ``fit`` learned to a file, whole or not at all.
+        """Write the parameters and the fitted state to a file, atomically.
 
         Parameters
         ----------

@@ -36,7 +36,7 @@ PLAN, PLAN_FORMAT = "_treedot.json", "treedot parts"
 PLAN_KEYS = {
     "format", "version", "treedot", "work", "reading", "shard_size", "inputs", "shards", "columns",
 }  # fmt: skip
-CHECKSUM = "checksum"  # of a plan
+CHECKSUM = "checksum"  # key of a plan's checksum
 MAX_PLAN = 1 << 30  # bytes
 ANEW = "delete the folder, and make it again"
 OWN = ("vector", "indices", "values")  # columns

@@ -29,7 +29,7 @@ from treedot.vectors.dense.compositions import ALGEBRAS, Algebra, algebra_class
 FORMAT_VERSION = 1
 MAX_BUDGET = 2**29  # costs are 32-bit integers
 MAX_REST_BUDGET = 32
-MAX_DIMENSIONS = 2**24  # of a dense vector: 64 MB, and an encoder works with dozens of them
+MAX_DIMENSIONS = 2**24  # a dense vector takes 64 MB, and an encoder works with dozens of them
 MAX_FEATURES = 2**30  # hardly any collisions; for rows that are only multiplied with each other
 
 MAX_LENGTH = 64  # the largest limit on subsequences of children
@@ -39,7 +39,7 @@ PARTIAL_DEFAULTS = {"mu": 0.4, "gaps": "toolkit", "max_length": None}  # fields 
 class _Described:
     """The base of all specs: fingerprint, conversion to and from dicts, comparison."""
 
-    kind: ClassVar[str]  # of vectors
+    kind: ClassVar[str]  # the kind of vectors
 
     @property
     def fingerprint(self) -> str:

@@ -5,7 +5,7 @@ length of the description in eight bytes, little-endian, and the description as 
 column ``vector`` (a fixed-size list), the columns of the trees, and the description in the
 schema's metadata under ``treedot.spec``. Sparse rows are written to ``.npz``, which
 ``scipy.sparse.load_npz`` reads, with the description as one more member, ``description.json``. So a matrix
-and its description are one file, which appears whole or not at all.
+and its description are one file, which is written atomically.
 
 A description holds the fields of the spec and its ``fingerprint``. If the vectorizer learned columns or
 weights, it also holds ``learned``, the fingerprint of everything that determines a row.

@@ -13,10 +13,8 @@ from sklearn.svm import SVC, LinearSVC
 
 from strategies import random_forest
 from treedot import (
-    DistributedTreeVectorizer,
     FragmentVectorizer,
     KernelTransformer,
-    SubsetTreeKernel,
     Tree,
     TreeClassifier,
     explain,
@@ -109,19 +107,6 @@ def test_a_classifier_and_its_model_are_explained_like_a_pipeline():
         found = explain(model, FOREST[2], "one")
         assert found.score == pytest.approx(wanted.score, abs=1e-9)
         np.testing.assert_allclose(found.node_values, wanted.node_values, atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("setting", "name"),
-    [
-        ({"vectorizer": DistributedTreeVectorizer(n_components=256)}, "DistributedTreeVectorizer"),
-        ({"kernel": SubsetTreeKernel(normalize=True)}, "SubsetTreeKernel"),
-    ],
-)
-def test_models_without_fragments_are_refused(setting, name):
-    model = TreeClassifier(**setting, decay=0.4, C=1).fit(FOREST, CLASSES)
-    with pytest.raises(ParameterError, match=f"rows of {name}"):
-        explain(model, FOREST[2])
 
 
 def test_fragments_are_listed_with_their_weights_and_places(model):

@@ -1,14 +1,18 @@
 """What two trees share, fragment by fragment and node by node."""
 
 import json
+from collections import Counter
 
 import numpy as np
 import pytest
 
+from models.explain.test_decision import cut
+from models.explain.test_shares import assert_close, inner_nodes, occurrences, shapley
 from strategies import random_forest
-from treedot import SubsetTreeKernel, SubtreeKernel, Tree, explain_pair
+from treedot import PartialTreeKernel, SubsetTreeKernel, SubtreeKernel, Tree, explain_pair
 from treedot.errors import ParameterError
-from treedot.kernels import list_fragments
+from treedot.kernels import BoundedTreeKernel, RouteKernel, list_fragments
+from treedot.kernels.fragments.cost import fragment_cost
 
 FOREST = random_forest(6, 6, 20)
 KERNELS = [
@@ -55,10 +59,69 @@ def test_trees_that_share_nothing_have_no_shares():
         assert "kernel 0" in str(found)
 
 
-def test_other_kernels_are_refused():
-    for kernel in (SubtreeKernel(), SubsetTreeKernel(weighting="distinct")):
-        with pytest.raises(ParameterError, match="SubsetTreeKernel with weighting='count'"):
-            explain_pair("(A a)", "(A a)", kernel)
+OTHERS = [
+    SubtreeKernel(),
+    SubsetTreeKernel(weighting="distinct"),
+    PartialTreeKernel(normalize=True),
+    RouteKernel(),
+    SubtreeKernel(normalize=True) + 2 * PartialTreeKernel(normalize=True),
+    SubtreeKernel() * SubsetTreeKernel(normalize=True),
+]
+
+
+@pytest.mark.parametrize("kernel", OTHERS, ids=repr)
+def test_other_kernels_are_explained_by_removal(kernel):
+    a, b = FOREST[0], FOREST[1]
+    found = explain_pair(a, b, kernel)
+    assert found.value == pytest.approx(kernel(a, b), rel=1e-12)
+    assert (found.values_are, found.fragments) == ("removal", [])
+    for values, tree, other in ((found.values_a, a, b), (found.values_b, b, a)):
+        falls = [
+            kernel(tree, other) - kernel(cut(tree, k), other) if node.children else 0.0
+            for k, node in enumerate(tree.postorder())
+        ]
+        np.testing.assert_allclose(values, falls, rtol=1e-9, atol=1e-12)
+    words = "The value of a node is how much the kernel falls if the node's children are removed."
+    assert str(found).endswith(words)
+    assert words in found.to_html()
+    assert "Shapley" not in found.to_html()
+    assert json.loads(found.to_json())["values_are"] == "removal"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("budget", [0, 3, 6])
+@pytest.mark.parametrize("normalize", [False, True])
+def test_bounded_kernels_are_explained_by_their_fragments(budget, normalize):
+    kernel = BoundedTreeKernel(0.4, budget=budget, normalize=normalize)
+    small = [tree for tree in random_forest(21, 600, 9) if 0 < inner_nodes(tree) <= 6][:200]
+    assert len(small) == 200
+    for a, b in zip(small, small[1:] + small[:1], strict=True):
+        found = explain_pair(a, b, kernel, n_fragments=1000, budget=None)
+        raw = BoundedTreeKernel(0.4, budget=budget)
+        length = np.sqrt(raw(a, a) * raw(b, b)) if normalize else 1.0
+        assert found.value == pytest.approx(kernel(a, b), rel=1e-12)
+        assert sum(share.value for share in found.fragments) == pytest.approx(found.value, rel=1e-9)
+        for values, tree, other in ((found.values_a, a, b), (found.values_b, b, a)):
+            times = Counter(f for _, f in occurrences(other) if fragment_cost(f) <= budget)
+            own = [(nodes, times[f] * 0.4 ** (len(nodes) - 1)) for nodes, f in occurrences(tree) if times[f]]
+
+            def worth(coalition, own=own):
+                return sum(weight for nodes, weight in own if nodes <= coalition)
+
+            assert_close(values, shapley(tree, worth) / length)
+
+
+def test_the_list_of_a_bounded_kernel_may_be_shorter():
+    kernel = BoundedTreeKernel(0.4, budget=6)
+    found = explain_pair(FOREST[0], FOREST[0], kernel, budget=1, n_fragments=1000)
+    assert max(fragment_cost(share.fragment) for share in found.fragments) <= 1
+    assert found.values_a.sum() == pytest.approx(found.value)
+    assert found.unlisted > 0
+
+
+def test_what_is_no_kernel_is_refused():
+    with pytest.raises(ParameterError, match="kernel must be a tree kernel"):
+        explain_pair("(A a)", "(A a)", "subset")
 
 
 def test_json_and_text_have_both_trees():

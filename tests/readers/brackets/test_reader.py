@@ -147,7 +147,7 @@ def test_errors_name_the_same_places_whatever_the_chunks_and_batches(monkeypatch
 @pytest.mark.parametrize("chunk", [2, 1 << 20])
 def test_a_table_is_recognised_behind_blanks(monkeypatch, chunk):
     monkeypatch.setattr(reader, "CHUNK_BYTES", chunk)
-    with pytest.raises(TreeSyntaxError, match=r":3:1 .*if this is a table, give format='tsv'"):
+    with pytest.raises(TreeSyntaxError, match=r":3:1 .*if this is a table, use format='tsv'"):
         read_trees(io.BytesIO(b"\n  \nid\ttree\n1\t(a b)\n"))
 
 
@@ -310,7 +310,7 @@ def test_absurd_labels_and_blanks_are_refused_before_they_fill_the_memory(begin,
 
     tracemalloc.start()
     try:
-        with pytest.raises(TreeSyntaxError, match="more than 16 MiB without a bracket or a break"):
+        with pytest.raises(TreeSyntaxError, match="more than 16 MiB without a bracket or line break"):
             read_trees(text())
         errors: list[SourceError] = []
         forest = read_trees(text(), on_bad=errors.append)

@@ -1,7 +1,8 @@
 """Report near-duplicates as one HTML page that filters and sorts groups and shows sources side by side.
 
 The groups travel as JSON inside the page. The script beside this module lists them, and aligns and marks two
-sources when a group is opened, so that thousands of groups stay quick.
+sources when a group is opened, so that thousands of groups stay quick. Another page can hold the same list:
+``group_list`` is the list, and ``report_style`` its style.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from treedot.clones.report.json_sarif import figures
 from treedot.clones.report.text import count_of
 
 _INTRODUCTION = """
-<details class="words"><summary>What the words mean</summary><dl>
+<details class="meanings"><summary>What the words mean</summary><dl>
 <dt>similarity</dt><dd>The share of the constructs of two members that occur in both, for the two least
 similar members. A construct is a node of the syntax tree with its children, without names and literals.</dd>
 <dt>identical</dt><dd>All members are the same.</dd>
@@ -49,21 +50,27 @@ _CONTROLS = """
 """
 
 
-def html_report(title: str, found: Sequence[Finding], after: str = "") -> str:
-    """Return a self-contained page that makes no requests; ``after`` is HTML to add after the groups."""
+def html_report(title: str, found: Sequence[Finding]) -> str:
+    """Return a self-contained page that makes no requests."""
     members = sum(len(finding.members) for finding in found)
     body = f"<p>{count_of(len(found), 'group')} with {count_of(members, 'member')}.</p>"
-    if found:
-        body += _INTRODUCTION + group_list([_item(finding) for finding in found])
-    return page(printable(title), body + after, _resource("page.css"))
+    return page(printable(title), body + (group_list(found) if found else ""), report_style())
 
 
-def group_list(items: Sequence[dict[str, Any]]) -> str:
-    """Return the part of a page that lists groups: its controls, the data and the script."""
+def report_style() -> str:
+    """Return the style of a page with a list of groups."""
+    return _resource("page.css")
+
+
+def group_list(found: Sequence[Finding], opened: int = 0) -> str:
+    """Return the part of a page that lists groups, the first ``opened`` of them open."""
+    items = [_item(finding) for finding in found]
+    for item in items[:opened]:
+        item["open"] = True
     # Inside a script, "<" could begin its end; as an escape it means the same.
     data = json.dumps(items, separators=(",", ":")).replace("<", "\\u003c")
     script = f"<script>\n{_resource('page.js')}</script>"
-    return f'{_CONTROLS}<script type="application/json" id="data">{data}</script>\n{script}'
+    return f'{_INTRODUCTION}{_CONTROLS}<script type="application/json" id="data">{data}</script>\n{script}'
 
 
 def _item(finding: Finding) -> dict[str, Any]:
@@ -78,7 +85,7 @@ def _item(finding: Finding) -> dict[str, Any]:
     }
 
 
-_ORDERS = ("band", "score", "similarity", "nodes")  # what the page filters and sorts by
+_ORDERS = ("band", "score", "similarity", "nodes")  # fields that the page filters and sorts by
 
 
 def _copy(member: Member) -> dict[str, Any]:

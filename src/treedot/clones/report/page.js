@@ -104,6 +104,10 @@ function section(group) {
     )
   );
   made.addEventListener("toggle", () => made.childElementCount === 1 && made.append(body(group)));
+  if (group.open) {
+    made.append(body(group));
+    made.open = true;
+  }
   return made;
 }
 

@@ -1,1 +1,1 @@
-"""Kernels made of kernels: sums, products, polynomials, columns of a table."""
+"""Kernels made of other kernels: sums, products, polynomials, columns of a table."""

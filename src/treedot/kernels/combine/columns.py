@@ -1,4 +1,4 @@
-"""Kernels of the columns of a table, and of numbers, for examples that are more than one tree."""
+"""Kernels of table columns and of numbers, for examples that consist of more than one tree."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from treedot.trees import Forest
 
 
 class ColumnKernel(Kernel):
-    """A kernel of one column of a table, for examples that hold several trees, or trees and numbers.
+    """A kernel of one column of a table, for examples with several trees, or with trees and numbers.
 
-    A table is a mapping of names to columns, a frame, an Arrow table, a ``Forest`` with columns, or a
-    sequence of rows, of which each is a mapping or a sequence.
+    A table is a mapping of names to columns, a data frame, an Arrow table, a ``Forest`` with columns, or a
+    sequence of rows; each row is a mapping or a sequence.
 
     Parameters
     ----------
     kernel : Kernel
-        The kernel of what the column holds.
+        The kernel of the column's values.
     column : str, int, or list of these
-        The column's name, or its place in the rows; several, for a ``LinearKernel`` of several columns.
+        The column's name, or its position in the rows; several for a ``LinearKernel`` of several columns.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class ColumnKernel(Kernel):
         self.column = column
 
     def read(self, X: Any) -> Any:
-        return X  # whole: other kernels may read other columns
+        return X  # the whole table: other kernels may read other columns
 
     def __call__(self, a: Any, b: Any) -> float:
         if isinstance(self.column, list):
@@ -71,17 +71,17 @@ class ColumnKernel(Kernel):
         return self.kernel.diagonal(self._of(X), n_jobs=n_jobs)
 
     def _of(self, table: Any) -> Any:
-        """Return what the kernel compares."""
+        """Return the values that the kernel compares."""
         if not isinstance(self.column, list):
             return _column(table, self.column)
         try:
             return np.column_stack([np.asarray(_column(table, name)) for name in self.column])
         except ValueError:
-            raise SourceError(f"the columns {self.column} must hold numbers, and be equally long") from None
+            raise SourceError(f"the columns {self.column} must contain numbers and be equally long") from None
 
 
 class LinearKernel(Kernel):
-    """The dot product of numbers: of one number or of equally many for each example, dense or sparse.
+    """The dot product of numbers: one number or equally long vectors of numbers, dense or sparse.
 
     Examples
     --------
@@ -98,13 +98,13 @@ class LinearKernel(Kernel):
             if np.isfinite(sparse.data).all():
                 return sparse
         try:
-            matrix = np.asarray(X, np.float64, order="C")  # in which sums are rounded
+            matrix = np.asarray(X, np.float64, order="C")  # fixes how sums are rounded
         except (TypeError, ValueError):
             matrix = np.full(1, np.nan)
         if matrix.ndim == 1:
             matrix = matrix[:, None]
         if matrix.ndim != 2 or not np.isfinite(matrix).all():
-            raise SourceError("LinearKernel takes finite numbers, equally many for each example")
+            raise SourceError("LinearKernel takes finite numbers, the same number of them for each example")
         return matrix
 
     def __call__(self, a: Any, b: Any) -> float:
@@ -114,7 +114,7 @@ class LinearKernel(Kernel):
         x = self.read(X)
         y = x if Y is None else self.read(Y)
         if x.shape[1] != y.shape[1]:
-            raise SourceError(f"examples of {x.shape[1]} and of {y.shape[1]} numbers cannot be compared")
+            raise SourceError(f"cannot compare examples of {x.shape[1]} and of {y.shape[1]} numbers")
         if hasattr(x, "tocsr") or hasattr(y, "tocsr"):
             product = x @ y.T
             return np.asarray(product.toarray() if hasattr(product, "toarray") else product)
@@ -138,19 +138,19 @@ class LinearKernel(Kernel):
 
 
 def _column(table: Any, name: str | int) -> Any:
-    """Return one column of a table, or raise where there is none of that name."""
+    """Return one column of a table; raise if there is no such column."""
     columns: Any = table.columns if isinstance(table, Forest) else table
     try:
         if isinstance(columns, Mapping) or not isinstance(columns, Sequence | np.ndarray):
             return columns[name]
     except (KeyError, IndexError, TypeError, ValueError):
-        raise SourceError(f"there is no column {name!r} in this {type(table).__name__}") from None
+        raise SourceError(f"no column {name!r} in this {type(table).__name__}") from None
     return [_cell(row, name) for row in columns]
 
 
 def _cell(row: Any, name: str | int) -> Any:
-    """Return one value of a row, or raise where there is none of that name."""
+    """Return one value of a row; raise if there is no such column."""
     try:
         return row[name]
     except (KeyError, IndexError, TypeError, ValueError):
-        raise SourceError(f"there is no column {name!r} in this {type(row).__name__}") from None
+        raise SourceError(f"no column {name!r} in this {type(row).__name__}") from None

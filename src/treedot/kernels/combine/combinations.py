@@ -1,4 +1,4 @@
-"""Kernels made of kernels: sums, products, polynomials and Gaussians."""
+"""Kernels made of other kernels: sums, products, polynomials and Gaussians."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ Values = Sequence[FloatArray]
 
 
 class CombinedKernel(Kernel):
-    """A kernel that is a function of other kernels' values: of (a, b), and maybe of (a, a) and (b, b)."""
+    """A kernel computed from the values of other kernels for (a, b), and maybe for (a, a) and (b, b)."""
 
-    _of_norms = False  # whether the values of (a, a) and (b, b) count
+    _of_norms = False  # whether the values for (a, a) and (b, b) are needed
 
     @property
     def _parts(self) -> list[Kernel]:
-        """The kernels that this one is made of."""
+        """The kernels that this kernel combines."""
         return [value for value in self.get_params(deep=False).values() if isinstance(value, Kernel)]
 
     @abstractmethod
     def _combine(self, values: Values, left: Values, right: Values) -> FloatArray:
-        """Return the kernels of (a, b), given all parts' kernels of (a, b), of (a, a) and of (b, b)."""
+        """Return the kernels of (a, b) from all parts' kernels of (a, b), (a, a) and (b, b)."""
 
     def _finite(self, values: Values, left: Values, right: Values) -> FloatArray:
         if len({value.shape for value in values}) > 1:
             counts = " and ".join(str(value.shape[-1]) for value in values)
-            raise SourceError(f"the kernels of {self!r} see {counts} examples: columns must be equally long")
+            raise SourceError(f"the kernels of {self!r} got {counts} examples: columns must be equally long")
         with np.errstate(over="ignore", invalid="ignore"):
             combined = self._combine(values, left, right)
         if not np.isfinite(combined).all():
@@ -84,7 +84,7 @@ class CombinedKernel(Kernel):
 class KernelSum(CombinedKernel):
     """The sum of two kernels, ``k1 + k2``.
 
-    Its vectors are those of both, one behind the other.
+    Its feature vectors are those of both kernels, concatenated.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ class KernelSum(CombinedKernel):
 class KernelProduct(CombinedKernel):
     """The product of two kernels, ``k1 * k2``.
 
-    Its vectors have an entry for each two entries of theirs.
+    Its feature vectors have an entry for each pair of entries, one of each kernel.
 
     Parameters
     ----------
@@ -168,9 +168,9 @@ class ScaledKernel(CombinedKernel):
 
 
 class NormalizedKernel(CombinedKernel):
-    """A kernel divided by √(K(a, a) K(b, b)), and 0 where that is 0.
+    """A kernel divided by √(K(a, a) K(b, b)); 0 if that is 0.
 
-    Tree kernels do so themselves with ``normalize=True``, also where K(a, a) is too large for a float.
+    Tree kernels have ``normalize=True`` for this, which also works if K(a, a) is too large for a float.
 
     Parameters
     ----------
@@ -194,25 +194,25 @@ class NormalizedKernel(CombinedKernel):
         lengths = np.sqrt(left[0]) * np.sqrt(right[0])
         out: FloatArray = np.divide(values[0], lengths, out=np.zeros_like(values[0]), where=lengths > 0)
         same = (values[0] == left[0]) & (values[0] == right[0]) & (lengths > 0)
-        return np.where(same, 1.0, out)  # exactly, whatever rounding does
+        return np.where(same, 1.0, out)  # exactly 1, despite rounding
 
 
 class PolynomialKernel(CombinedKernel):
     """A polynomial of a kernel: ``(scale K + bias)^degree``.
 
-    Its vectors have an entry for every ``degree`` entries of those of K, or up to so many with a bias: what
-    occurs together counts.
+    Its feature vectors have an entry for every combination of ``degree`` features of K; with a bias, of up to
+    ``degree`` features. So features that occur together count.
 
     Parameters
     ----------
     kernel : Kernel
-        The kernel, K; most often a normalised one.
+        The kernel K, usually a normalised one.
     degree : int, default=2
         The degree, at least 1.
     scale : float, default=1.0
         The factor of K, at least 0.
     bias : float, default=0.0
-        The number that is added before the power is taken, at least 0.
+        The number added before taking the power, at least 0.
 
     Examples
     --------
@@ -234,16 +234,16 @@ class PolynomialKernel(CombinedKernel):
 
 
 class RBFKernel(CombinedKernel):
-    """A Gaussian (radial basis function) of the distance of a kernel's vectors: ``exp(-γ |a - b|²)``.
+    """A Gaussian (radial basis function) of the distance in a kernel's space: ``exp(-γ |a - b|²)``.
 
     The square of the distance is K(a, a) + K(b, b) - 2 K(a, b).
 
     Parameters
     ----------
     kernel : Kernel
-        The kernel, K; most often a normalised one.
+        The kernel K, usually a normalised one.
     gamma : float, default=1.0
-        The factor γ, above 0.
+        The factor γ, greater than 0.
 
     Examples
     --------
@@ -260,18 +260,18 @@ class RBFKernel(CombinedKernel):
         self.gamma = checked_positive("gamma (γ)", gamma)
 
     def _combine(self, values: Values, left: Values, right: Values) -> FloatArray:
-        distance = np.maximum(left[0] + right[0] - 2.0 * values[0], 0.0)  # not below 0 by rounding
+        distance = np.maximum(left[0] + right[0] - 2.0 * values[0], 0.0)  # rounding may make it negative
         out: FloatArray = np.exp(-self.gamma * distance)
         return out
 
 
 def checked_kernel(name: str, kernel: Any) -> Kernel:
-    """Return a kernel that another is made of, or raise where it is anything else."""
+    """Return the kernel if it is one, else raise ParameterError."""
     if not isinstance(kernel, Kernel):
         raise ParameterError(f"{name} must be a kernel such as SubsetTreeKernel(), not {kernel!r}")
     return kernel
 
 
 def _factor(kernel: Kernel, *others: type[Kernel]) -> str:
-    """Show a kernel behind an operator, in parentheses where it is a sum or one of some ``others``."""
+    """Return the repr of an operand, in parentheses if it is a sum or one of ``others``."""
     return f"({kernel!r})" if isinstance(kernel, (KernelSum, *others)) else repr(kernel)

@@ -1,1 +1,1 @@
-"""The fragments of trees, written out."""
+"""Lists of the fragments of trees."""

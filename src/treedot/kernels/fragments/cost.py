@@ -1,4 +1,4 @@
-"""What a fragment costs: the measure that bounded kernels and bounded rows put a budget on."""
+"""The cost of a fragment, which bounded kernels and bounded rows limit."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from treedot.trees import Tree
 
 
 def fragment_cost(fragment: Tree) -> int:
-    """Return the sum, over the expanded nodes below the root, of the number of siblings, itself included.
+    """Return the sum, over expanded nodes below the root, of the number of siblings including the node.
 
-    To expand one of m children costs m.
+    Expanding one of m children costs m.
 
     >>> fragment_cost(Tree.parse("(NP (DT a) NN)"))
     2

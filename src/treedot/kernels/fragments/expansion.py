@@ -1,16 +1,16 @@
-"""Fragments of one size from those one production smaller, level by level, each exactly once.
+"""Fragments of one size from those that are one production smaller, level by level, each exactly once.
 
-A fragment has many derivations, but only one that expands its nodes in pre-order: it begins with the
-production at its root, and each extension gives children to one open node to the right of the last one
-expanded (the rightmost extension of frequent subtree mining, with whole productions instead of single
-nodes). So a fragment is a path in a trie of extensions, no fragment is met twice, and a fragment occurs
-only where the one before it in its derivation does. Writing out a whole space, mining its heaviest members
-and finding known ones in new trees differ only in which extensions they follow.
+A fragment has many derivations, but only one that expands its nodes in pre-order. It begins with the
+production at the root, and each extension gives children to one open node to the right of the last expanded
+one. (This is the rightmost extension of frequent subtree mining, with whole productions instead of single
+nodes.) So a fragment is a path in a trie of extensions, no fragment is made twice, and a fragment occurs only
+where its predecessor in the derivation does. Listing a whole space, mining its heaviest members and finding
+known fragments in new trees differ only in the extensions that they follow.
 
-For example, ``(S (NP (DT a) NN) VP)`` is the production S → NP VP, extended at position 0 (NP) by
-NP → DT NN, then at position 0 (DT) by DT → a. Positions count the nodes that may still be expanded, from
-left to right, those to the left of the last expansion left out. An occurrence is named by the distinct
-subtree that it is rooted at, so that equal subtrees are worked on once.
+For example, ``(S (NP (DT a) NN) VP)`` is the production S → NP VP, extended at position 0 (NP) by NP → DT NN,
+then at position 0 (DT) by DT → a. Positions count the nodes that may still be expanded, from left to right;
+nodes to the left of the last expansion do not count. An occurrence is identified by the distinct subtree at
+its root, so equal subtrees are processed once.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from treedot.trees.distinct import Subtrees
 
 
 class Expandable(NamedTuple):
-    """What can be expanded: the production and arity of every subtree, and its children that are no leaves.
+    """The expandable nodes: the production and arity of every subtree, and its children that are not leaves.
 
     Subtree ``i`` has the expandable children ``child[start[i]:start[i + 1]]``, at the positions
     ``position[...]`` among all its children.
@@ -40,8 +40,8 @@ class Expandable(NamedTuple):
 class Level(NamedTuple):
     """The occurrences of all fragments of one size that are to be extended.
 
-    Occurrence ``i`` is one of ``fragment[i]`` in the subtree ``root[i]``; its open positions that can be
-    expanded are ``position[start[i]:start[i + 1]]``, where the subtrees ``node[...]`` stand.
+    Occurrence ``i`` is an occurrence of ``fragment[i]`` in the subtree ``root[i]``. Its open positions that
+    can be expanded are ``position[start[i]:start[i + 1]]``, with the subtrees ``node[...]`` at them.
     """
 
     fragment: IntArray
@@ -52,7 +52,7 @@ class Level(NamedTuple):
 
 
 class Extensions(NamedTuple):
-    """Distinct extensions in order: which smaller fragment is expanded, where, and with which production."""
+    """Distinct extensions in order: the smaller fragment, the position, and the production."""
 
     parent: IntArray
     position: IntArray
@@ -60,7 +60,7 @@ class Extensions(NamedTuple):
 
 
 def expandable(subtrees: Subtrees, production: IntArray) -> Expandable:
-    """Return what can be expanded in some subtrees: those whose ``production`` is not negative."""
+    """Return the expandable nodes of subtrees: those whose ``production`` is not negative."""
     arity = np.diff(subtrees.start)
     inner = production[subtrees.child] >= 0
     before = np.concatenate([[0], np.cumsum(inner)])
@@ -70,7 +70,7 @@ def expandable(subtrees: Subtrees, production: IntArray) -> Expandable:
 
 
 def first_level(trees: Expandable) -> Level:
-    """Return the level before all productions: one open position at every subtree that is no leaf."""
+    """Return the level before all productions: one open position at every subtree that is not a leaf."""
     root = np.flatnonzero(trees.production >= 0)
     none = np.zeros(root.size, np.int64)
     return Level(none, root, np.arange(root.size + 1), none, root)
@@ -82,14 +82,14 @@ def occurrences(level: Level) -> IntArray:
 
 
 def extensions(trees: Expandable, level: Level) -> tuple[Extensions, IntArray]:
-    """Return all distinct extensions of a level, and which of them each of its open positions takes."""
+    """Return all distinct extensions of a level, and the one that each of its open positions takes."""
     where, at = ranks(level.fragment[occurrences(level)], level.position)
     pair, taken = ranks(at, trees.production[level.node])
     return Extensions(where[0][pair[0]], where[1][pair[0]], pair[1]), taken
 
 
 def extensible(trees: Expandable, level: Level) -> BoolArray:
-    """Return whether anything is left to expand once each open position has been expanded."""
+    """Return for each open position whether anything is left to expand after expanding it."""
     after = np.repeat(level.start[1:], np.diff(level.start)) - np.arange(level.node.size) > 1
     return after | (trees.start[level.node + 1] > trees.start[level.node])
 
@@ -97,8 +97,8 @@ def extensible(trees: Expandable, level: Level) -> BoolArray:
 def extend(trees: Expandable, level: Level, taken: IntArray) -> Level:
     """Return the next level: one occurrence for each open position whose extension is not negative.
 
-    An occurrence's open positions are the children of the node just expanded, and what was open to the
-    right of it.
+    The open positions of a new occurrence are the children of the node just expanded, and the positions that
+    were open to the right of it.
     """
     chosen = np.flatnonzero((taken >= 0) & extensible(trees, level))
     chosen = chosen[np.argsort(taken[chosen], kind="stable")]

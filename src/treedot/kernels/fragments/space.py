@@ -1,4 +1,4 @@
-"""Counting, listing and finding fragments: the space behind the kernels, written out."""
+"""Count, list and find fragments, the features of the subset tree kernel."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MAX_WRITTEN = 5_000_000
 
 
 def count_fragments(tree: Any) -> int:
-    """Return how many fragments a tree has, repetitions included.
+    """Return the number of fragments of a tree, repetitions included.
 
     Parameters
     ----------
@@ -103,9 +103,9 @@ def list_fragments(tree: Any, decay: float = 1.0, max_fragments: int = MAX_FRAGM
 
 
 def write_out(forest: Forest, max_fragments: int = MAX_WRITTEN) -> tuple[FragmentSpace, Any]:
-    """Return all fragments of some trees, and how often each tree holds each as a sparse matrix.
+    """Return all fragments of some trees, and a sparse matrix of their counts in each tree.
 
-    ``max_fragments`` bounds the fragments rooted at all distinct subtrees together.
+    ``max_fragments`` limits the total number of fragments rooted at distinct subtrees.
     """
     total = sum(_rooted(forest))
     if total > max_fragments:
@@ -113,7 +113,7 @@ def write_out(forest: Forest, max_fragments: int = MAX_WRITTEN) -> tuple[Fragmen
         whose = "this tree has" if len(forest) == 1 else f"these {len(forest)} trees have"
         raise LimitError(
             f"{whose} {shown} fragments, more than max_fragments={max_fragments}: "
-            "use a kernel, which counts them without writing them out"
+            "use a kernel, which counts them without listing them"
         )
     subtrees = DistinctSubtrees(Nodes(forest), 0, len(forest))
     trees = expandable(subtrees.subtrees, subtrees.subtrees.production)
@@ -133,16 +133,16 @@ def write_out(forest: Forest, max_fragments: int = MAX_WRITTEN) -> tuple[Fragmen
 
 
 class FragmentSpace:
-    """Some fragments, numbered.
+    """A numbered set of fragments.
 
     Parameters
     ----------
     productions : list of tuple of str
-        The label of a node and its children's labels, for every production.
+        The label of the node and of its children, for every production.
     trie : list of Extensions
         From the fragments of p productions to those of p + 1 (see ``expansion``), for p = 0, 1, …
     features : list of integer array
-        For every extension the number of the fragment it ends in, or -1 for one on the way to others.
+        For every extension, the number of the resulting fragment; -1 if it is only a step to larger ones.
     """
 
     def __init__(
@@ -182,7 +182,7 @@ class FragmentSpace:
 
 
 class _Builder:
-    """Makes fragments from derivations, each distinct part once: a production and its children's numbers."""
+    """Builds fragments from derivations; each distinct part, a production with its children, only once."""
 
     def __init__(self, productions: list[tuple[str, ...]]) -> None:
         self.productions = productions
@@ -190,7 +190,7 @@ class _Builder:
         self.made: list[Tree] = []
 
     def build(self, path: Iterable[tuple[int, int]]) -> Tree:
-        """Return the fragment that extensions (position, production) lead to."""
+        """Return the fragment of a path of extensions (position, production)."""
         top = [-1]
         open_positions = [(top, 0)]
         expanded = []
@@ -198,7 +198,7 @@ class _Builder:
             below = [-1] * (len(self.productions[production]) - 1)
             expanded.append((open_positions[position], production, below))
             open_positions[: position + 1] = [(below, i) for i in range(len(below))]
-        for (siblings, i), production, below in reversed(expanded):  # pre-order backwards: children first
+        for (siblings, i), production, below in reversed(expanded):  # reversed pre-order: children first
             key = (production, *below)
             number = self.number.get(key)
             if number is None:
@@ -211,7 +211,7 @@ class _Builder:
 
 
 def production_labels(forest: Forest) -> list[tuple[str, ...]]:
-    """Return for every production of a forest its label and its children's labels."""
+    """Return the label and the children's labels of every production of a forest."""
     numbers, first = np.unique(forest.production, return_index=True)
     start, child = forest.children
     text = forest.labels
@@ -222,7 +222,7 @@ def production_labels(forest: Forest) -> list[tuple[str, ...]]:
 
 
 def _rooted(forest: Forest) -> list[int]:
-    """Return how many fragments are rooted at each distinct subtree."""
+    """Return the number of fragments rooted at each distinct subtree."""
     start, child = forest.children
     rooted: list[int] = []
     for node in forest.distinct_subtrees:
@@ -232,7 +232,7 @@ def _rooted(forest: Forest) -> list[int]:
 
 
 def counted(subtrees: DistinctSubtrees, found: list[tuple[IntArray, IntArray]], n_features: int) -> Any:
-    """Return the counts of trees by fragments from the fragments rooted at each distinct subtree."""
+    """Return a matrix of fragment counts per tree, from the fragments rooted at each distinct subtree."""
     from scipy.sparse import csr_matrix
 
     none = np.zeros(0, np.int64)

@@ -1,1 +1,1 @@
-"""Partial tree kernels, exact and smoothed: one pair, many pairs, a whole Gram matrix."""
+"""Partial tree kernels, exact and smoothed: for one pair, for many pairs, and for Gram matrices."""

@@ -1,12 +1,12 @@
-"""Partial tree kernels of a whole set of trees: T once for each pair of distinct subtrees that can have one.
+"""Gram matrices of partial tree kernels: T is computed once for each pair of distinct subtrees.
 
-Subtrees are kept apart by *family*: inner nodes are of one family if their productions have labels of the
-same kind at the root and are connected by kinds of labels of children that they share. Labels of different
-kinds are not similar, so that T of different families is 0. Words under the same part of speech, say, are a
-family each, if they are not similar, and hardly any of their pairs is ever looked at.
+Only subtrees of the same *family* are compared. Two inner nodes are of one family if the labels at their
+roots are of one kind and their productions are connected by shared kinds of children's labels. Labels of
+different kinds are not similar, so T of different families is 0. For example, words under the same part of
+speech are separate families if they are not similar, so nearly all of their pairs are skipped.
 
-Which children of two nodes have similar labels follows from the productions. So subtrees of one production
-stand side by side, and what is to be computed is found out once for some of them at a time.
+The productions of two nodes determine which children have similar labels. So subtrees with the same
+production are neighbours, and the steps of the computation are planned once for a group of them.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ from treedot.trees import Forest
 from treedot.trees.distinct import Counts, DistinctSubtrees
 from treedot.trees.nodes import Nodes
 
-ROWS = 32  # of T at a time
+ROWS = 32  # entries of T at a time
 
 
 class Families(Nodes):
-    """The nodes of a forest, with families in the place of productions."""
+    """The nodes of a forest, with families instead of productions."""
 
     def __init__(self, forest: Forest, labels: LabelSimilarities | None = None) -> None:
         super().__init__(forest)
@@ -62,7 +62,7 @@ def _by_equal_labels(forest: Forest) -> tuple[LabelSimilarities, IntArray, int]:
 
 
 def _families(forest: Forest, kind: IntArray) -> tuple[IntArray, int]:
-    """Return the family of every node, -1 for leaves, and the number of families, given kinds of labels."""
+    """Return the family of every node (-1 for leaves) and the number of families, given kinds of labels."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 
@@ -81,7 +81,7 @@ def _families(forest: Forest, kind: IntArray) -> tuple[IntArray, int]:
 
 
 class Holders(NamedTuple):
-    """The trees that hold subtrees: ``tree[k]`` has ``copies[k]`` of one, from ``start[i]`` to its end."""
+    """The trees that contain subtrees: ``tree[k]`` has ``copies[k]`` of one, from ``start[i]`` to its end."""
 
     start: IntArray
     tree: IntArray
@@ -89,9 +89,9 @@ class Holders(NamedTuple):
 
 
 class PartialDelta(SubtreePairs):
-    """T over the distinct subtrees of the trees of two spans, or of one span with itself, ready for any λ.
+    """T over the distinct subtrees of two spans of trees, or of one span with itself, for any λ.
 
-    Of one span with itself, there is only the lower half.
+    For one span with itself, only the lower half is stored.
     """
 
     def _lay_out(self, nodes: Nodes) -> tuple[Layout, int]:
@@ -136,13 +136,13 @@ class PartialDelta(SubtreePairs):
         return out + out.T if self.symmetric else out
 
     def _holders(self) -> Holders:
-        """Return the trees that hold each column subtree."""
+        """Return the trees that contain each column subtree."""
         matrix = self.columns.count_matrix().tocsc()[:, self.layout.members]
         return Holders(matrix.indptr, matrix.indices, matrix.data)
 
 
 def shared_partial_delta(forest: Forest) -> PartialDelta:
-    """Return T of a forest with itself, for ``forest.derived`` to keep: its layout, not its values."""
+    """Return T of a forest with itself, for ``forest.derived`` to cache: its layout, not its values."""
     return PartialDelta(Families(forest), (0, len(forest)))
 
 
@@ -159,7 +159,7 @@ def _fill(
     rows: Side, columns: Side, at: Layout, weights: Weights, first: int, last: int, plan: Plan,
     below: Below, sums: Sums, table: Table,
 ) -> None:  # fmt: skip
-    """Compute T of the row subtrees ``order[first:last]``; that of all lower ones is there, or among them."""
+    """Compute T of the row subtrees ``order[first:last]``; T of lower ones is known or among these."""
     while first < last:
         u = at.order[first]
         end = first + 1
@@ -183,7 +183,7 @@ def _fill(
 
 @inlined
 def _alike(rows: Side, at: Layout, u: int, v: int) -> bool:
-    """Return whether two subtrees have the same production, and neither is part of the other."""
+    """Return whether two subtrees have the same production and neither contains the other."""
     return bool(rows.production[u] == rows.production[v] and at.height[u] == at.height[v])
 
 
@@ -194,10 +194,10 @@ def _sum_up(
 ) -> None:  # fmt: skip
     """Sum T over the subtrees of every pair of trees: rows ``first … last - 1`` of C T Cᵀ.
 
-    ``holders`` are the trees that hold each of ``members``. With ``symmetric``, T is its lower half with half
-    of the diagonal, so that the sums and their transpose add up to the matrix. ``weight`` is for the T of
-    every column subtree with all subtrees of a tree, ``widths`` for how many of these of a family may not
-    be 0; both begin with 0.
+    ``holders`` are the trees that contain each of ``members``. With ``symmetric``, T is its lower half with
+    half of the diagonal, so the sums and their transpose add up to the matrix. ``weight`` is scratch memory
+    for T of every column subtree with all subtrees of one tree, ``widths`` for the number of possible
+    non-zeros per family; all zeros at the start.
     """
     for i in range(first, last):
         for k in range(counts.start[i], counts.start[i + 1]):

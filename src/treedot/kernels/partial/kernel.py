@@ -1,4 +1,4 @@
-"""The partial tree kernel of Moschitti (2006), for trees whose productions hardly ever repeat whole."""
+"""The partial tree kernel of Moschitti (2006), for trees whose productions are rarely equal as a whole."""
 
 from __future__ import annotations
 
@@ -20,48 +20,48 @@ from treedot.parameters import GAPS, checked_choice, checked_integer, checked_no
 from treedot.trees import Forest
 
 EQUAL = np.ones(1)  # the similarity of equal labels
-MAX_CHILDREN = 2**31 - 1  # no node has more
+MAX_CHILDREN = 2**31 - 1  # no node has more children
 
 
 class PartialTreeKernel(TiledKernel):
     r"""Counts the partial trees that two trees share.
 
-    A partial tree is a connected piece of a tree in which a node has any of its children, in their order.
-    So nodes are alike as far as some of their children are, where the subset tree kernel asks for all of
-    them. With
+    A partial tree is a connected part of a tree in which a node has any subset of its children, in order. So
+    two nodes match as far as some of their children do; the subset tree kernel requires all children to
+    match. The kernel is the sum over all pairs of nodes of
 
     ``Δ(n1, n2) = μ (λ² + Σ λ^g ∏ Δ(child of n1, child of n2))``
 
-    for inner nodes of equal labels, where the sum is over all pairs of equally long subsequences of their
-    children, ``Δ = μ λ² terminal_factor`` where one of two nodes of equal labels is a leaf, and else 0, the
-    kernel is the sum of Δ over all pairs of nodes.
+    if the nodes are inner nodes with equal labels, where the sum is over all pairs of equally long
+    subsequences of their children; ``Δ = μ λ² terminal_factor`` if the labels are equal and one node is a
+    leaf; and 0 otherwise.
 
     Parameters
     ----------
     decay : float, default=0.4
-        The decay λ, in [0, 1]: a partial tree counts λ² for every node that has no children in it, and λ for
-        every child that is left out between two others.
+        The decay λ, in [0, 1]. A partial tree counts λ² for every node without children in it, and λ for
+        every child skipped between two others.
     mu : float, default=0.4
-        The factor μ, in [0, 1]: a partial tree counts μ for every node.
+        The factor μ, in [0, 1]. A partial tree counts μ for every node.
     gaps : {"toolkit", "span"}, default="toolkit"
-        What g is. ``"toolkit"``: the number of children left out between the first and the last child of the
-        subsequences, as in KeLP and SVM-LIGHT-TK. ``"span"``: the number of all children from the first to
-        the last, as in the published formula.
+        The meaning of g. ``"toolkit"``: the number of children skipped between the first and the last child
+        of the subsequences, as in KeLP and SVM-LIGHT-TK. ``"span"``: the number of all children from the
+        first to the last, as in the published formula.
     terminal_factor : float, default=1.0
-        How much more, or less, a pair of equal labels counts of which one is a leaf. With a factor other
-        than 1 this is a kernel only where no label is both that of a leaf and of an inner node: the matrix
-        may have negative eigenvalues otherwise.
+        The factor for pairs of equal labels if at least one node is a leaf. With a factor other than 1, this
+        is a kernel only if no label occurs both at leaves and at inner nodes; otherwise the matrix may have
+        negative eigenvalues.
     max_length : int, default=None
         The longest subsequence of children that counts; 5 in SVM-LIGHT-TK.
     normalize : bool, default=False
-        Divide by √(K(a, a) K(b, b)).
+        Divide K(a, b) by √(K(a, a) K(b, b)).
     max_pairs : int, default=2**27
-        See ``TreeKernel``. Two nodes with more pairs of children than that are refused too.
+        See ``TreeKernel``. It also limits the number of pairs of children of two nodes.
 
     See Also
     --------
-    SubsetTreeKernel : The kernel of fragments in which a node has all of its children or none.
-    SmoothedPartialTreeKernel : The kernel in which similar labels match in part.
+    SubsetTreeKernel : Its fragments have all children of a node or none.
+    SmoothedPartialTreeKernel : Similar labels match partially.
     DistributedTreeVectorizer : With ``kernel="partial"``, vectors for many trees.
 
     References
@@ -120,7 +120,7 @@ class PartialTreeKernel(TiledKernel):
         return forest.derived(trees_by_family)
 
     def _limited(self) -> Limited:
-        if self.terminal_factor != 1:  # no vectors have such a kernel
+        if self.terminal_factor != 1:  # no vectors exist for such a kernel
             return MATCHING
         return Limited(instead="compare the vectors of DistributedTreeVectorizer with kernel='partial'")
 
@@ -149,7 +149,7 @@ class PartialTreeKernel(TiledKernel):
         return self._pair_of_many(x, y) if value is None else value
 
     def _pair_of_many(self, x: Forest, y: Forest) -> float:
-        """Return the kernel of two one-tree forests as that of the first two trees of a forest."""
+        """Return the kernel of two one-tree forests, computed as two trees of one forest."""
         return float(self._raw_pairs(x + y, np.array([0]), np.array([1]))[0])
 
     def _log_pair(self, x: Forest, y: Forest) -> float:
@@ -160,16 +160,16 @@ class PartialTreeKernel(TiledKernel):
         return log_sum(self._only_tile(nodes, 0, 1), weights, float(labels[0]))
 
     def _check_widths(self, rows: IntArray, columns: IntArray) -> None:
-        """Raise where two nodes have more children than is worth comparing each with each."""
+        """Raise LimitError if two nodes have more than ``max_pairs`` pairs of children."""
         most = int((np.asarray(rows) * columns).max(initial=0))
         if most > self.max_pairs:
             raise LimitError(
                 f"two nodes have up to {most} pairs of children, more than max_pairs={self.max_pairs}: "
-                "raise max_pairs (they take time, not memory), or use SubsetTreeKernel"
+                "raise max_pairs (this costs time, not memory), or use SubsetTreeKernel"
             )
 
 
 def widest(forest: Forest) -> IntArray:
-    """Return the largest number of children of a node, for every tree."""
+    """Return the largest number of children of a node in every tree."""
     arity = forest.arity.astype(np.int64)
     return np.maximum.reduceat(arity, forest.offsets[:-1]) if len(forest) else arity

@@ -1,4 +1,4 @@
-"""What pairs of nodes count for their labels alone, in partial tree kernels."""
+"""The contribution of labels to partial tree kernels: Δ of pairs of nodes without their children."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ from treedot.trees import Forest
 def label_gram(
     nodes: Families, n_rows: int, symmetric: bool, weights: Weights, threads: Threads = ONE_THREAD
 ) -> FloatArray:
-    """Return Σ σ Δ₀ over the nodes of every pair of trees, where Δ₀ is Δ of nodes of equal labels without T.
+    """Return Σ σ Δ₀ over the nodes of every pair of trees; Δ₀ is Δ of nodes with equal labels, without T.
 
-    Rows are the first ``n_rows`` trees; columns are the same, of which the lower half counts, or the rest.
+    Rows are the first ``n_rows`` trees. Columns are the same trees (only the lower half is used), or the
+    rest.
     """
     forest = nodes.forest
     n_columns = n_rows if symmetric else len(forest) - n_rows
@@ -49,7 +50,7 @@ def label_gram(
 def label_pairs(
     nodes: Families, rows: IntArray, columns: IntArray, weights: Weights, threads: Threads = ONE_THREAD
 ) -> FloatArray:
-    """Return the same for some pairs of trees."""
+    """Return Σ σ Δ₀ over the nodes of chosen pairs of trees."""
 
     def pairs(which: IntArray) -> FloatArray:
         counts, out = _count_labels(nodes, which), np.empty(rows.size)
@@ -65,7 +66,7 @@ def label_pairs(
 
 
 def _weighed(forest: Forest, weights: Weights, pairs: Callable[[IntArray], FloatArray]) -> FloatArray:
-    """Weigh the pairs of labels among some nodes, as ``pairs`` sums up their similarities."""
+    """Sum up the pairs of labels with their weights; ``pairs`` sums the similarities of chosen nodes."""
     every = pairs(np.arange(forest.n_nodes))
     if weights.leaf == weights.inner:
         return weights.inner * every
@@ -74,7 +75,7 @@ def _weighed(forest: Forest, weights: Weights, pairs: Callable[[IntArray], Float
 
 
 class LabelCounts(NamedTuple):
-    """How often each tree has each label, those of one kind side by side.
+    """The number of occurrences of each label in each tree; labels of one kind are neighbours.
 
     Tree ``i`` has ``copies[k]`` of ``label[k]`` for ``k`` from ``start[i]`` to ``start[i + 1] - 1``.
     """
@@ -85,7 +86,7 @@ class LabelCounts(NamedTuple):
 
 
 def _count_labels(nodes: Families, which: IntArray) -> LabelCounts:
-    """Return the labels of some nodes, for every tree."""
+    """Count the labels of the chosen nodes in every tree."""
     forest = nodes.forest
     by_kind = np.argsort(nodes.labels.kind, kind="stable")
     place = np.empty(by_kind.size, np.int64)

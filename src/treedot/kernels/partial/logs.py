@@ -1,4 +1,4 @@
-"""Partial tree kernels too large for a float: numbers are kept as mantissa · 2^exponent, compiled."""
+"""Partial tree kernels too large for a float: compiled arithmetic on mantissa · 2^exponent."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from treedot.kernels.partial.gram import PartialDelta
 from treedot.kernels.partial.subsequences import Side, Weights, sums_shape
 from treedot.kernels.subset.delta_table import Layout
 
-FAR = -2000  # powers of two that no float holds
+FAR = -2000  # an exponent too large for any float
 
 
 class Scaled(NamedTuple):
-    """Numbers as mantissas, 0 or from 1/2 to 1, and exponents."""
+    """Numbers as mantissas (0, or from 1/2 to 1) and exponents."""
 
     mantissa: FloatArray
     exponent: IntArray
 
 
 def log_sum(tile: PartialDelta, weights: Weights, labels: float) -> float:
-    """Return the logarithm of ΣT over all rows and columns and of what labels alone count; -inf of 0."""
+    """Return the logarithm of the kernel: ΣT over all rows and columns plus the sum of labels; -inf for 0."""
     room = sums_shape(weights, tile.sides[1])
     mantissa, exponent = _fill(
         *tile.sides, tile.layout, weights, tile.rows.totals, tile.columns.totals, labels,
@@ -58,7 +58,7 @@ def _fill(
     rows: Side, columns: Side, at: Layout, weights: Weights, row_totals: FloatArray,
     column_totals: FloatArray, labels: float, table: Scaled, above: Scaled, before: Scaled,
 ) -> tuple[float, int]:  # fmt: skip
-    """Compute T of all row and column subtrees, lower ones first, and return its weighted sum."""
+    """Compute T of all row and column subtrees, lower ones first; return its weighted sum."""
     total, power = math.frexp(labels)
     for u in at.order:
         family = rows.family[u]
@@ -76,7 +76,7 @@ def _sum(
     rows: Side, u: int, columns: Side, v: int, at: Layout, weights: Weights, table: Scaled, above: Scaled,
     before: Scaled,
 ) -> tuple[float, int]:  # fmt: skip
-    """Return T of two inner nodes by running sums, as ``subsequences.sum_many`` has them."""
+    """Return T of two inner nodes by running sums, as in ``subsequences.sum_many``."""
     lengths, first = before.mantissa.size, columns.start[v]
     total, power = 0.0, 0
     above.mantissa[:] = 0.0

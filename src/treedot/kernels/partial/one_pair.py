@@ -1,6 +1,6 @@
-"""One tree in one array, ready for a single call of a partial tree kernel, as ``subset.one_pair`` has it.
+"""A tree packed into one array, for a single call of a partial tree kernel, as in ``subset.one_pair``.
 
-The kind of a label is a 63-bit hash of its text here, unless labels are similar, and every kind a family.
+Here the kind of a label is a 63-bit hash of its text, unless labels can be similar; every kind is a family.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from treedot.trees.derived import link
 
 
 def kernel_of_pair(x: Forest, y: Forest, weights: Weights, widest: int, max_pairs: int) -> float | None:
-    """Return ΣΔ of two one-tree forests, or None where T would take more than ``max_pairs`` entries.
+    """Return ΣΔ of two one-tree forests, or None if T needs more than ``max_pairs`` entries.
 
-    ``widest`` is the largest number of children in the second one.
+    ``widest`` is the largest number of children in the second tree.
     """
     return _kernel(x.derived(_pack_equal), y.derived(_pack_equal), weights, widest, max_pairs)
 
@@ -29,7 +29,7 @@ def kernel_of_similar(
     x: Forest, y: Forest, of_x: LabelSimilarities, of_y: LabelSimilarities, weights: Weights, widest: int,
     max_pairs: int,
 ) -> float | None:  # fmt: skip
-    """Return ΣΔ of two one-tree forests whose labels may be similar, or None as above."""
+    """Return ΣΔ of two one-tree forests whose labels may be similar; None as in ``kernel_of_pair``."""
     return _kernel(_pack(x, *of_x[:3]), _pack(y, *of_y[:3]), weights, widest, max_pairs)
 
 
@@ -48,14 +48,14 @@ def _kernel(a: IntArray, b: IntArray, weights: Weights, widest: int, max_pairs: 
 
 
 def _pack_equal(forest: Forest) -> IntArray:
-    """Pack a tree whose labels are similar to nothing, for ``forest.derived`` to keep."""
+    """Pack a tree whose labels are similar to no others; ``forest.derived`` caches it."""
     key = np.array([label_key(text) >> 1 for text in forest.labels], np.int64)
     zero = np.zeros(key.size, np.int64)
     return _pack(forest, key, zero, zero)
 
 
 def _pack(forest: Forest, kind: IntArray, line: IntArray, rank: IntArray) -> IntArray:
-    """Return a tree as one array: eight rows as ``subset.one_pair`` has them, five more for ``_side``.
+    """Return a tree as one array: eight rows as in ``subset.one_pair``, and five more for ``_side``.
 
     The last two are the kinds of all nodes, sorted, and the nodes in that order.
     """
@@ -83,7 +83,7 @@ def _side(packed: IntArray) -> Side:
 def _sum(
     a: IntArray, b: IntArray, weights: Weights, scratch: IntArray, sums: Sums, values: FloatArray
 ) -> tuple[float, int]:
-    """Return ΣT and the number of its entries; ΣT is 0 where there is not enough room for them."""
+    """Return ΣT and the number of its entries; ΣT is 0 if the memory is too small for them."""
     rows, columns, noted = unpack(a), unpack(b), Scratch(scratch[0], scratch[1], scratch[2])
     left, right = _side(a), _side(b)
     entries, total = match(rows, 0, columns, 0, noted), 0.0
@@ -115,7 +115,7 @@ def _equal(a: IntArray, b: IntArray) -> int:
 
 @njit_borrowing
 def _similar(a: IntArray, b: IntArray, weights: Weights) -> float:
-    """Return what all pairs of nodes count for their labels alone."""
+    """Return the sum of Δ without children over all pairs of nodes."""
     left, right, kinds, others = _side(a), _side(b), a[11], b[11]
     first, total = 0, 0.0
     for i in range(a[0, 1]):

@@ -14,12 +14,12 @@ from treedot.trees import Forest
 
 
 def trees_by_family(forest: Forest) -> tuple[Trees, Side]:
-    """Sort the nodes of every tree by family, once for all pairs: ``forest.derived`` keeps it."""
+    """Sort the nodes of every tree by family, once for all pairs; ``forest.derived`` caches the result."""
     return sides_of(Families(forest))
 
 
 def sides_of(nodes: Families) -> tuple[Trees, Side]:
-    """Do the same for labels that may be similar."""
+    """Sort the nodes of every tree by family, for labels that may be similar."""
     label = nodes.forest.label
     kind, line, rank, _ = nodes.labels
     return trees_of(nodes), Side(
@@ -32,7 +32,7 @@ def sums_by_family(
     trees: Trees, side: Side, rows: IntArray, columns: IntArray, weights: Weights, max_pairs: int,
     threads: Threads = ONE_THREAD,
 ) -> PairSums:  # fmt: skip
-    """Return ΣT of pairs of trees, each on its own, where T takes at most ``max_pairs`` entries."""
+    """Return ΣT of chosen pairs of trees; pairs whose T needs more than ``max_pairs`` entries are skipped."""
 
     def add_up(*pairs: Any) -> int:
         return _add_up(trees, side, weights, make_sums(weights, side), *pairs)
@@ -45,7 +45,7 @@ def _add_up(
     trees: Trees, side: Side, weights: Weights, sums: Sums, rows: IntArray, columns: IntArray, first: int,
     scratch: Scratch, values: FloatArray, out: PairSums,
 ) -> int:  # fmt: skip
-    """Add up T of pairs of trees from the first on; return the first that there is not enough room for."""
+    """Sum T of pairs of trees, from ``first`` on; return the first pair that does not fit into the memory."""
     for k in range(first, rows.size):
         out.entries[k] = match(trees, rows[k], trees, columns[k], scratch)
         if out.entries[k] > values.size:

@@ -1,4 +1,4 @@
-"""The smoothed partial tree kernel of Croce, Moschitti & Basili (2011), in which similar words match too."""
+"""The smoothed partial tree kernel of Croce, Moschitti & Basili (2011): similar words match, too."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from treedot.trees import Forest
 
 
 class SmoothedPartialTreeKernel(PartialTreeKernel):
-    r"""Counts the partial trees that two trees share, where nodes with similar labels match in part.
+    r"""Counts the partial trees that two trees share; nodes with similar labels match partially.
 
     It is ``PartialTreeKernel`` with the similarity σ of the labels of two nodes as a factor:
 
     ``Δ(n1, n2) = σ μ (λ² + Σ λ^g ∏ Δ(child of n1, child of n2))``
 
-    for inner nodes, and ``Δ = σ μ λ² terminal_factor`` where one of two nodes is a leaf. σ is 1 for equal
-    labels; for others it is what ``similarity`` says, and 0 where that is less than ``threshold``.
+    for inner nodes, and ``Δ = σ μ λ² terminal_factor`` if at least one node is a leaf. σ is 1 for equal
+    labels. For others it is given by ``similarity``, and is 0 if that is less than ``threshold``.
 
     Parameters
     ----------
     similarity : WordVectors, mapping, path, or callable
-        Words with their vectors, a ``WordVectors``, or what makes one: a mapping of words to vectors, or the
-        path of a text file. Labels such as ``dog::n`` and ``cat::n``, of the same part of speech, are then as
-        similar as the cosine of their vectors. Or any function of two labels, the same for (a, b) and
-        (b, a); it is called for each two labels that differ.
+        Word vectors: a ``WordVectors``, a mapping of words to vectors, or the path of a text file. The
+        similarity of labels of the same part of speech, such as ``dog::n`` and ``cat::n``, is the cosine of
+        their vectors. Or any symmetric function of two labels; it is called once for each pair of different
+        labels.
     decay : float, default=0.4
         The decay λ, as in ``PartialTreeKernel``.
     mu : float, default=0.4
@@ -49,24 +49,24 @@ class SmoothedPartialTreeKernel(PartialTreeKernel):
     max_length : int, default=None
         The longest subsequence of children that counts, as in ``PartialTreeKernel``.
     threshold : float, default=0.01
-        From 0 to 1: smaller similarities count as 0.
+        Smaller similarities count as 0; from 0 to 1.
     normalize : bool, default=False
-        Divide by √(K(a, a) K(b, b)).
+        Divide K(a, b) by √(K(a, a) K(b, b)).
     max_pairs : int, default=2**27
-        See ``PartialTreeKernel``. More pairs of labels than that, all with all or for each part of speech,
-        are refused too.
+        See ``PartialTreeKernel``. It also limits the number of pairs of labels that are compared: of all
+        labels, or of the labels of each part of speech.
 
     See Also
     --------
-    PartialTreeKernel : The same for σ = 1 and 0.
+    PartialTreeKernel : The same kernel with σ = 1 for equal labels and 0 for others.
     DistributedTreeVectorizer : With ``kernel="smoothed"``, vectors for many trees.
 
     Notes
     -----
     The published formula gives two leaves σ μ λ; KeLP's code computes σ μ λ², and so does this kernel.
 
-    Where σ is not a kernel of labels itself, neither is this one: the matrix may have negative eigenvalues.
-    Cosines are one; with negative ones and those below a threshold left out, they need not be.
+    If σ is not a kernel of labels, neither is this one: the matrix may have negative eigenvalues. Cosines are
+    a kernel, but need not remain one when small and negative ones are replaced by 0.
 
     References
     ----------
@@ -136,10 +136,10 @@ class SmoothedPartialTreeKernel(PartialTreeKernel):
 def _checked_similarity(
     similarity: Similarity | Mapping[str, npt.ArrayLike] | str | os.PathLike[str],
 ) -> Similarity:
-    """Return a similarity of labels, or raise where it is none."""
+    """Return the similarity of labels if it is valid, else raise ParameterError."""
     if isinstance(similarity, (str, os.PathLike, Mapping)):
         return WordVectors.of(similarity)
-    if callable(similarity):  # WordVectors too
+    if callable(similarity):  # WordVectors are callable, too
         return similarity
     raise ParameterError(
         "similarity must be word vectors (a mapping, the path of a file, WordVectors) or a function of two "

@@ -1,18 +1,18 @@
-"""What partial tree kernels sum over subsequences of children, by dynamic programming, compiled.
+"""Sums over subsequences of children for partial tree kernels, by dynamic programming, compiled.
 
 Two inner nodes have Δ = σ μ λ² + T with T = σ μ Σ λ^g ∏ Δ(child, child) over all pairs of equally long
-subsequences of their children; σ is the similarity of their labels, 1 where they are equal. Let E(i, j) be
-the sum over those that end with the children i and j, whose labels are similar. Every child that is left out
-between two that are not costs another λ, so that
+subsequences of their children; σ is the similarity of their labels, 1 if they are equal. Let E(i, j) be the
+sum over pairs of subsequences that end with the children i and j, whose labels are similar. Every child
+skipped between two chosen ones costs another λ:
 
     E(i, j) = κ Δ(i, j) (1 + Σ λ^(i - 1 - i' + j - 1 - j') E(i', j'))   over i' < i and j' < j,
     T = σ μ Σ E(i, j),
 
-where κ is 1, or λ² where the children that are not left out cost λ too. So all lengths are summed at once;
-where lengths are limited there is one E for each length.
+κ is 1, or λ² if the chosen children cost λ, too. This sums all lengths at once; if the length is limited,
+there is one E for each length.
 
-There are two ways to compute it. Where few children have similar labels, every two pairs of them are
-compared. Else a running sum goes over all pairs of children, row by row.
+There are two ways to compute it. If few children have similar labels, their pairs are compared one by one.
+Otherwise a running sum covers all pairs of children, row by row.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ import numpy as np
 from treedot._runtime.array_types import FloatArray, IntArray
 from treedot._runtime.jit import inlined
 
-FEW = 8  # pairs of children of similar labels
-NEAR = 64  # children of a node of which few are alike
-RUNS = 256  # of nodes of one production, at a time
-CHUNK = 128  # nodes of a run, at a time
+FEW = 8  # most pairs of children with similar labels for the first way
+NEAR = 64  # most children of a node for the first way
+RUNS = 256  # most runs of nodes of one production at a time
+CHUNK = 128  # nodes of a run at a time
 
 
 class Weights(NamedTuple):
-    """What determines a partial tree kernel."""
+    """The parameters of a partial tree kernel."""
 
     decay: float  # λ
     mu: float
     step: float  # κ
-    inner: float  # Δ of two inner nodes of equal labels, without T: μ λ²
-    leaf: float  # Δ of two nodes of equal labels of which one is a leaf
-    longest: int  # subsequence; 0 where they may be of any length
-    similarity: FloatArray  # σ of labels, as ``LabelSimilarities`` has them
+    inner: float  # Δ of two inner nodes with equal labels, without T: μ λ²
+    leaf: float  # Δ of two nodes with equal labels if one is a leaf
+    longest: int  # the longest subsequence; 0 for any length
+    similarity: FloatArray  # σ of labels, as in ``LabelSimilarities``
 
 
 class Side(NamedTuple):
     """The nodes, or distinct subtrees, of the rows or of the columns.
 
     Node ``u`` has the children ``child[start[u]:start[u + 1]]``. T of nodes of different families is 0;
-    leaves have the family -1. The similarity of the labels of u and v is ``similarity[line[u] + rank[v]]``
-    if they are of one kind, else 0.
+    leaves have the family -1. The similarity of the labels of u and v is ``similarity[line[u] + rank[v]]`` if
+    they are of one kind, otherwise 0.
     """
 
     production: IntArray
@@ -62,7 +62,7 @@ class Side(NamedTuple):
 class Table(NamedTuple):
     """T of nodes of one family: ``value[line[a - origin] + rank[b]]``.
 
-    With ``half``, rows and columns are the same, and only that of ``rank[a] >= rank[b]`` is there.
+    With ``half``, rows and columns are the same, and only entries with ``rank[a] >= rank[b]`` are stored.
     """
 
     line: IntArray
@@ -73,12 +73,12 @@ class Table(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What is to be computed for nodes of one production with some runs of nodes of one production each.
+    """The plan for comparing nodes of one production with runs of nodes, each run of one production.
 
-    Run ``r`` are the nodes from ``start[r]`` to ``start[r + 1] - 1`` of a list, with labels of similarity
-    ``root[r]``. Child ``row[r, m]`` has a label of similarity ``similarity[r, m]`` to that of child
-    ``column[r, m]`` of these, for every ``m`` below ``matches[r]``; ``factor[r, m, k]`` is λ for every child
-    that pairs ``k`` and ``m`` leave out between them, 0 where ``k`` is not before ``m``.
+    Run ``r`` consists of the nodes from ``start[r]`` to ``start[r + 1] - 1`` of a list; their labels have the
+    similarity ``root[r]``. For every ``m`` below ``matches[r]``, child ``row[r, m]`` and child
+    ``column[r, m]`` have labels of similarity ``similarity[r, m]``. ``factor[r, m, k]`` is a power of λ: one
+    factor for every child skipped between pairs ``k`` and ``m``; 0 if ``k`` is not before ``m``.
     """
 
     start: IntArray
@@ -88,11 +88,11 @@ class Plan(NamedTuple):
     column: IntArray
     similarity: FloatArray
     factor: FloatArray
-    power: FloatArray  # of λ
+    power: FloatArray  # powers of λ
 
 
 def make_plan(weights: Weights) -> Plan:
-    """Return room for a plan."""
+    """Allocate a plan."""
     return Plan(
         np.empty(RUNS + 1, np.int64), np.empty(RUNS), np.empty(RUNS, np.int64),
         np.empty((RUNS, FEW), np.int64), np.empty((RUNS, FEW), np.int64), np.empty((RUNS, FEW)),
@@ -104,11 +104,10 @@ def make_plan(weights: Weights) -> Plan:
 def match_children(
     rows: Side, u: int, columns: Side, members: IntArray, first: int, weights: Weights, plan: Plan
 ) -> int:
-    """Plan for nodes of the production of ``u`` with ``members[first:]``; return the number of runs.
+    """Plan the comparison of nodes of the production of ``u`` with ``members[first:]``; return the runs.
 
-    There may be more to come after the last one, which ends at ``start[runs]``. Where more than ``FEW`` pairs
-    of children have similar labels, or subsequences could be too long or too far apart, ``matches`` is
-    more than ``FEW``.
+    The last run ends at ``start[runs]``; more members may follow. If more than ``FEW`` pairs of children have
+    similar labels, or subsequences could be too long or too far apart, ``matches`` is larger than ``FEW``.
     """
     runs = 0
     plan.start[0] = first
@@ -148,7 +147,7 @@ def match_children(
 
 
 class Below(NamedTuple):
-    """What is known of matching children of some nodes of a run, one row for every match, and E of them."""
+    """The Δ and E of matching children for some nodes of a run; one row per match."""
 
     family: IntArray
     rank: IntArray
@@ -157,7 +156,7 @@ class Below(NamedTuple):
 
 
 def make_below() -> Below:
-    """Return room for the children of ``CHUNK`` nodes."""
+    """Allocate memory for the children of ``CHUNK`` nodes."""
     shape = FEW, CHUNK
     return Below(
         np.empty(shape, np.int64), np.empty(shape, np.int64), np.empty(shape, np.int64), np.empty(shape)
@@ -169,10 +168,10 @@ def sum_few(
     rows: Side, us: IntArray, columns: Side, members: IntArray, table: Table, weights: Weights, plan: Plan,
     runs: int, below: Below,
 ) -> None:  # fmt: skip
-    """Write T of the nodes ``us``, all of one production, with the runs that have few matches, if any.
+    """Write T of the nodes ``us``, all of one production, with the runs that have few matches.
 
-    The table holds 0 where nothing is written. What is read of the children of a run is looked up once for
-    all nodes, and then all nodes of the run are computed side by side.
+    The table holds 0 where nothing is written. The children of a run are looked up once for all nodes; then
+    all nodes of the run are computed together.
     """
     for r in range(runs):
         count, first = plan.matches[r], plan.start[r]
@@ -213,7 +212,7 @@ def sum_few(
 
 
 class Sums(NamedTuple):
-    """Running sums: for each length (or all), Σ λ^(i - i') E(i', j) of each child j of the columns.
+    """Running sums: for each length (or for all), Σ λ^(i - i') E(i', j) of each child j of the columns.
 
     ``before`` is the sum of these, with λ^(j - 1 - j'), over all children j' before j.
     """
@@ -223,13 +222,13 @@ class Sums(NamedTuple):
 
 
 def make_sums(weights: Weights, columns: Side) -> Sums:
-    """Return room for running sums over the children of any node."""
+    """Allocate running sums for the children of any node."""
     lengths, widest = sums_shape(weights, columns)
     return Sums(np.empty((lengths, widest)), np.empty(lengths))
 
 
 def sums_shape(weights: Weights, columns: Side) -> tuple[int, int]:
-    """Return how many lengths there are running sums for, and for how many children."""
+    """Return the shape of the running sums: lengths and children."""
     widest = int(np.diff(columns.start).max(initial=1))
     return max(1, min(weights.longest, widest)), widest
 
@@ -238,10 +237,10 @@ def sums_shape(weights: Weights, columns: Side) -> tuple[int, int]:
 def sum_many(
     rows: Side, u: int, columns: Side, vs: IntArray, table: Table, weights: Weights, sums: Sums
 ) -> None:
-    """Write T of any node with some others, by running sums.
+    """Compute T of node ``u`` with each of the nodes ``vs``, by running sums.
 
-    It is compiled into its callers: a call would count the references to all arrays that it is given, which
-    takes longer than to compare two nodes.
+    It is inlined: a call would count references to all of its array arguments, which takes longer than
+    comparing two nodes.
     """
     any_length = weights.longest == 0
     line = table.line[u - table.origin]

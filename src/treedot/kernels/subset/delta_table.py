@@ -36,7 +36,7 @@ class Layout(NamedTuple):
     first: IntArray
     members: IntArray
     order: IntArray
-    height: IntArray  # of every row subtree
+    height: IntArray  # the height of every row subtree
 
 
 def layout(

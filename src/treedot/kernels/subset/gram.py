@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
 from treedot._runtime.array_types import FloatArray, IntArray
 from treedot._runtime.threads import ONE_THREAD, SHARED_PARTS, Threads
 from treedot.kernels.subset import delta_table
-from treedot.kernels.subset.delta_table import UNBOUNDED
+from treedot.kernels.subset.delta_table import UNBOUNDED, Lines, Partners
 from treedot.kernels.subset.pairwise import Trees, fast_pairs
 from treedot.kernels.tiled_kernel import SubtreePairs, TiledKernel
 from treedot.kernels.tree_kernel import joined
 from treedot.trees import Forest
+from treedot.trees.distinct import Counts
 from treedot.trees.nodes import Nodes
 
 PAGE = 512  # floats in a page of memory
@@ -35,7 +36,7 @@ class SharedDelta(SubtreePairs):
         values = _memory(self.size, threads)
         subtrees = self.rows.subtrees, self.columns.subtrees, self.layout
         if budget == UNBOUNDED:
-            fill = partial(delta_table.fill, *delta_table.lines(*subtrees), decay, self.symmetric)
+            fill = partial(delta_table.fill, *self._lines, decay, self.symmetric)
             outputs: tuple[FloatArray, ...] = (values,)
         else:
             fill = partial(delta_table.fill_bounded, *subtrees, decay, self.symmetric)
@@ -44,21 +45,31 @@ class SharedDelta(SubtreePairs):
             threads.share(lambda limits, taken: fill(limits, taken, *outputs), spans)
         return values
 
-    def gram(self, decay: float, budget: int = UNBOUNDED, threads: Threads = ONE_THREAD) -> FloatArray:
-        """Return the Gram matrix for one λ; only the lower half if it is symmetric."""
-        (first, last), (begin, end) = self.spans
-        out = np.zeros((last - first, end - begin))
-        delta = self.values(decay, budget, threads)
+    @cached_property
+    def _lines(self) -> tuple[Lines, Partners]:
+        return delta_table.lines(self.rows.subtrees, self.columns.subtrees, self.layout)
+
+    @cached_property
+    def _sums(self) -> tuple[Counts, IntArray, IntArray, IntArray, Counts]:
+        """What ``delta_table.gram`` sums: the subtrees of every tree, and the place of their Δ."""
         at, counts, others = self.layout, self.rows.counts, self.columns.counts
         production = self.rows.subtrees.production[counts.subtree]
         width = np.diff(at.first)[production]
         place = at.first[self.columns.subtrees.production[others.subtree]] + at.rank[others.subtree]
         columns = others._replace(subtree=place)
-        given = counts, at.line[counts.subtree], at.first[production], width, columns, delta, self.symmetric
+        return counts, at.line[counts.subtree], at.first[production], width, columns
+
+    def gram(self, decay: float, budget: int = UNBOUNDED, threads: Threads = ONE_THREAD) -> FloatArray:
+        """Return the Gram matrix for one λ; only the lower half if it is symmetric."""
+        (first, last), (begin, end) = self.spans
+        out = np.zeros((last - first, end - begin))
+        delta = self.values(decay, budget, threads)
+        sums = self._sums  # here, or every thread would compute it
         rows = threads.row_spans(last - first, self.symmetric, SHARED_PARTS)
 
         def run(limits: IntArray, taken: IntArray) -> None:
-            delta_table.gram(*given, limits, taken, np.zeros(at.members.size), out)
+            weight = np.zeros(self.layout.members.size)
+            delta_table.gram(*sums, delta, self.symmetric, limits, taken, weight, out)
 
         threads.share(run, rows)
         return out
@@ -75,7 +86,7 @@ class SharedDelta(SubtreePairs):
 def shared_delta(forest: Forest) -> SharedDelta:
     """Return the layout of Δ of a forest with itself, which ``forest.derived`` keeps for any λ.
 
-    It takes about 30 bytes for every node. The values of Δ are computed anew for every λ.
+    It takes about 90 bytes for every node. The values of Δ are computed anew for every λ.
     """
     return SharedDelta(Nodes(forest), (0, len(forest)))
 

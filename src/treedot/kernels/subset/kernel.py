@@ -108,7 +108,7 @@ class SubsetTreeKernel(FragmentKernel):
         self.algorithm: str = checked_choice("algorithm", algorithm, ALGORITHMS)
 
     def work(self, X: Any, Y: Any = None) -> int:
-        """Return how many entries of Δ the algorithm computes for ``gram(X, Y)``, without normalisation.
+        """Return the number of entries of Δ that the algorithm computes for ``gram(X, Y)``, unnormalised.
 
         ``"TK"`` computes Δ for all pairs of nodes of all pairs of trees, ``"FTK"`` for the pairs with equal
         productions, ``"shared"`` for the pairs of distinct subtrees with equal productions.

@@ -109,7 +109,7 @@ def _sum(a: IntArray, b: IntArray, decay: float, scratch: IntArray, delta: Float
 def _sum_bounded(
     a: IntArray, b: IntArray, decay: float, budget: int, scratch: IntArray, delta: FloatArray
 ) -> float:
-    """Return what ``_sum`` does for fragments within a budget; Δ has one coefficient for every cost."""
+    """Sum Δ like ``_sum``, for fragments within a budget; Δ has one coefficient for every cost."""
     rows, columns, noted = unpack(a), unpack(b), Scratch(scratch[0], scratch[1], scratch[2])
     pairs = match(rows, 0, columns, 0, noted)
     if pairs * (budget + 1) > delta.size:

@@ -3,65 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from treedot.models.explain.linear import LinearFunction, Part
+from treedot.models.explain.linear import LinearFunction
 from treedot.models.explain.removal import Removal, smallest_flip
-from treedot.models.explain.shares import node_shares, strongest
+from treedot.models.explain.shares import strongest
 from treedot.models.explain.shown import Shown
+from treedot.models.explain.tree_parts import ExplainedTree, explained_tree, with_terms
+from treedot.models.explain.tree_values import REMOVAL, FragmentShare, TreeValues
 from treedot.models.inputs.table import Table
 from treedot.parameters import checked_flag, checked_integer
-from treedot.trees import Forest, Tree
-from treedot.vectors.fragment_vectorizer import FragmentVectorizer
-from treedot.vectors.sparse.occurrences import Occurrences, fragment_at
-
-BEYOND = "fragments beyond the budget"
-
-
-class FragmentShare(NamedTuple):
-    """The contribution of one fragment to a score.
-
-    Attributes
-    ----------
-    fragment : Tree
-        The fragment.
-    value : float
-        The contribution: its weight times its value in the tree's row.
-    nodes : list of list of int
-        The inner nodes of every occurrence, in post-order.
-    column : str or None
-        The tree column of the fragment, if the model has named columns.
-    """
-
-    fragment: Tree
-    value: float
-    nodes: list[list[int]]
-    column: str | None = None
-
-    def __repr__(self) -> str:
-        """Return the fields, with only the number of occurrences for the nodes."""
-        shown = f"fragment={self.fragment!r}, value={self.value!r}, nodes=<{len(self.nodes)} occurrences>"
-        return f"FragmentShare({shown}, column={self.column!r})"
-
-
-class TreeValues(NamedTuple):
-    """The contributions of one tree's nodes to a score.
-
-    Attributes
-    ----------
-    column : str or None
-        The name of the tree's column, if it has one.
-    tree : Tree
-        The tree.
-    node_values : array of shape (n_nodes,)
-        The Shapley value of every node, in post-order; 0 for leaves.
-    """
-
-    column: str | None
-    tree: Tree
-    node_values: np.ndarray
+from treedot.trees import Tree
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -74,15 +28,16 @@ class Explanation(Shown):
     ----------
     trees : list of TreeValues
         The tree and the values of its nodes, for each tree column of the model.
-    tree, node_values : Tree, array
-        The first tree and its values.
+    tree, node_values, values_are : Tree, array, str
+        The first tree, its values, and what these are: ``"shapley"`` or ``"removal"``.
     target : object
         The class whose score is explained; None for a model that predicts numbers.
     score : float
-        The model's decision value for that class: the sum of all node values, ``others`` and ``bias``.
+        The model's decision value for that class: the sum of what the trees contribute (of all node values,
+        if these are Shapley values), ``others`` and ``bias``.
     others : dict
-        Contributions that belong to no node, by name: columns of numbers and texts, and fragments beyond the
-        budget.
+        Contributions that belong to no node, by name: columns of numbers and texts, fragments beyond the
+        budget, and equal leaves.
     bias : float
         The model's intercept.
     supporting, opposing : list of FragmentShare
@@ -117,11 +72,15 @@ class Explanation(Shown):
         return self.trees[0].node_values
 
     @property
+    def values_are(self) -> str:
+        """What the values of the first tree's nodes are: ``"shapley"`` or ``"removal"``."""
+        return self.trees[0].values_are
+
+    @property
     def parts(self) -> list[tuple[str, float]]:
         """The parts that sum to the score, by name."""
-        nodes = [("nodes" if one.column is None else f"nodes of {one.column}", one) for one in self.trees]
-        sums = [(name, float(one.node_values.sum())) for name, one in nodes]
-        return [*sums, *self.others.items(), ("bias", self.bias)]
+        trees = [(_part_name(one), one.contribution) for one in self.trees]
+        return [*trees, *self.others.items(), ("bias", self.bias)]
 
     def __repr__(self) -> str:
         """Return a summary in one line; ``str`` returns the whole explanation."""
@@ -134,17 +93,35 @@ def explain(
 ) -> Explanation:
     """Explain the decision of a linear model about one tree.
 
-    The score is the bias plus w·x, and a fragment that occurs c times has the value √λ^(p - 1) g(c) / ‖x‖.
-    The length ‖x‖, the damping g and inverse frequencies are held fixed, as constants of this tree. A
-    fragment's contribution is divided equally among its c occurrences, and the share of an occurrence equally
-    among its p inner nodes. These are the Shapley values of the nodes in the game in which an occurrence
-    counts if all of its nodes are present. With the other parts and the bias, they sum exactly to the score.
+    For rows of fragments, the score is the bias plus w·x, and a fragment that occurs c times has the value
+    √λ^(p - 1) g(c) / ‖x‖. The length ‖x‖, the damping g and inverse frequencies are held fixed, as constants
+    of this tree. A fragment's contribution is divided equally among its c occurrences, and the share of an
+    occurrence equally among its p inner nodes. These are the Shapley values of the nodes in the game in which
+    an occurrence counts if all of its nodes are present. With the other parts and the bias, they sum exactly
+    to the score.
+
+    The values are defined in the same way for these models:
+
+    - ``SubsetTreeKernel`` with ``weighting="count"``: the score Σ αᵢ yᵢ K(tᵢ, x) is a sum over the fragments
+      of x, of any size. Integrated gradients give the values of the nodes without listing the fragments.
+    - ``BoundedTreeKernel``: the fragments within the kernel's budget are listed.
+    - ``DistributedTreeVectorizer`` of the subset tree kernel: the weight of a fragment is the dot product of
+      w with the fragment's own vector. Fragments up to a cost of 4 (less for large trees) are divided among
+      the nodes. All others are one separate part, so the sum is exact.
+
+    Words and labels beside the fragments are listed as fragments of one node. A label belongs to its node,
+    and a word to the node above its leaf; two such nodes share a pair of words equally.
+
+    For all other kernels and vectors, the value of a node is the score minus the score of the tree in which
+    this node is a leaf, with lengths computed again. ``values_are`` is then ``"removal"``, and there are no
+    fragments to list.
 
     Parameters
     ----------
-    model : TreeClassifier, LinearModel or Pipeline
-        A fitted model whose rows come from a ``FragmentVectorizer``. A Pipeline consists of this vectorizer
-        and a linear model with ``coef_`` and ``intercept_``.
+    model : TreeClassifier, TreeRegressor, LinearModel or Pipeline
+        A fitted model of fragments, of dense vectors or of an exact kernel. A Pipeline consists of a
+        ``FragmentVectorizer`` or a ``DistributedTreeVectorizer``, and a linear model with ``coef_`` and
+        ``intercept_``.
     tree : bracket text, Tree, nested lists, or a Forest of one tree
         The tree to explain. For a model with named columns, a dictionary of values by column, or a table of
         one row.
@@ -161,6 +138,18 @@ def explain(
     -------
     Explanation
         The parts of the score.
+
+    Raises
+    ------
+    ParameterError
+        If the model cannot be explained, or if it has no class ``target``.
+    LimitError
+        If the tree is too large for values by removal, or for the search for a flip.
+
+    See Also
+    --------
+    explain_pair : Explain the kernel of two trees.
+    explain_model : The strongest fragments of a model.
 
     Examples
     --------
@@ -181,13 +170,15 @@ def explain(
     find_flip = checked_flag("find_flip", find_flip)
     scores = linear.scores(table)
     number, row, sign = linear.target(target, scores)
-    explained = [_explained(part, table[part.column], row, sign) for part in linear.trees]
-    fragments = [(one.contribution, one.share) for one in explained]
+    trees = {part.column: explained_tree(part, table[part.column], row, sign) for part in linear.trees}
+    for part in linear.terms:
+        trees[part.column] = with_terms(trees[part.column], part, table[part.column], row, sign)
+    fragments = [pair for one in trees.values() for pair in one.listed]
     return Explanation(
-        [one.values for one in explained],
+        [one.values for one in trees.values()],
         None if linear.classes is None else linear.classes[number],
         float(sign * scores[0, row]),
-        _others(linear, table, row, sign),
+        _others(linear, table, trees, row, sign),
         float(sign * linear.bias[row]),
         strongest(fragments, 1, n_fragments),
         strongest(fragments, -1, n_fragments),
@@ -196,51 +187,24 @@ def explain(
     )
 
 
-class _Explained(NamedTuple):
-    """A tree with the values of its nodes and the contribution of each fragment."""
-
-    values: TreeValues
-    forest: Forest
-    found: Occurrences
-    contribution: np.ndarray
-
-    def share(self, number: int) -> FragmentShare:
-        """Return the share of the fragment with this number."""
-        nodes = self.found.nodes_of(number)
-        fragment = fragment_at(self.forest, nodes[0])
-        return FragmentShare(fragment, float(self.contribution[number]), nodes, self.values.column)
+def _part_name(one: TreeValues) -> str:
+    what = "tree" if one.values_are == REMOVAL else "nodes"
+    return what if one.column is None else f"{what} of {one.column}"
 
 
-def _explained(part: Part, forest: Forest, row: int, sign: float) -> _Explained:
-    vectorizer = part.vectorizer
-    assert vectorizer is not None
-    found = vectorizer.occurrences(forest)
-    known = found.column >= 0
-    contribution = np.zeros(found.value.size)
-    contribution[known] = sign * part.weights_at(found.column[known])[row] * found.value[known]
-    values = TreeValues(part.column, forest[0], node_shares(found, contribution, forest.n_nodes))
-    return _Explained(values, forest, found, contribution)
-
-
-def _others(linear: LinearFunction, table: Table, row: int, sign: float) -> dict[str, float]:
-    """Return the parts of the score other than bounded fragments and the bias."""
+def _others(
+    linear: LinearFunction, table: Table, trees: dict[str | None, ExplainedTree], row: int, sign: float
+) -> dict[str, float]:
+    """Return the parts of the score that belong to no node, except the bias."""
     found: dict[str, float] = {}
     for part in linear.parts:
-        trees, numbers, texts = part.input.reads
-        if trees and part.vectorizer is not None and part.vectorizer.rest is not None:
-            name = BEYOND if part.column is None else f"{BEYOND} of {part.column}"
-            found[name] = sign * _beyond(part, part.vectorizer, table[part.column], row)
+        columns, numbers, texts = part.input.reads
+        if columns and not part.is_terms:
+            where = "" if part.column is None else f" of {part.column}"
+            found |= {f"{name}{where}": value for name, value in trees[part.column].others.items()}
         elif numbers:
             values = part.input.transform(table)[0] * part.weights_at(np.arange(len(numbers)))[row]
             found |= dict(zip(numbers, (sign * values).tolist(), strict=True))
         elif texts:
             found[texts[0]] = float(sign * part.scores(table)[0, row])
     return found
-
-
-def _beyond(part: Part, vectorizer: FragmentVectorizer, forest: Forest, row: int) -> float:
-    """Return the contribution of the fragments beyond the budget."""
-    matrix, width = vectorizer.transform(forest), vectorizer.n_features
-    beyond = matrix.indices >= (len(vectorizer.dictionary_) if width is None else width)
-    weights = part.weights_at(matrix.indices[beyond])[row]
-    return float(weights @ matrix.data[beyond].astype(float))

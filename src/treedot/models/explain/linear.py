@@ -1,4 +1,4 @@
-"""Take linear models of fragments apart into inputs, weights and biases."""
+"""Take linear models of trees apart into inputs, weights and biases."""
 
 from __future__ import annotations
 
@@ -17,14 +17,21 @@ from treedot.errors import ParameterError
 from treedot.models.inputs.inputs import Inputs, columns_of, spans
 from treedot.models.inputs.model_input import ModelInput
 from treedot.models.inputs.table import Columns, Table, read_table
+from treedot.models.inputs.term_input import TermInput
+from treedot.models.inputs.tree_inputs import KernelInput
 from treedot.models.inputs.vectorizer_input import VectorizerInput, from_stored
 from treedot.models.linear_model import LinearModel
 from treedot.models.training.folds import to_csr
-from treedot.models.tree_classifier import TreeClassifier
+from treedot.models.tree_estimator import TreeEstimator
 from treedot.readers import read_tree
+from treedot.vectors.distributed_tree_vectorizer import DistributedTreeVectorizer
 from treedot.vectors.fragment_vectorizer import FragmentVectorizer
 
-WANTED = "a TreeClassifier, or a Pipeline of a FragmentVectorizer and a linear model, such as LinearSVC"
+WANTED = (
+    "a TreeClassifier or TreeRegressor, or a Pipeline of a FragmentVectorizer and a linear model, such as "
+    "LinearSVC"
+)
+EXPLAINED = (FragmentVectorizer, DistributedTreeVectorizer)
 
 
 class Part(NamedTuple):
@@ -40,11 +47,17 @@ class Part(NamedTuple):
 
     @property
     def vectorizer(self) -> FragmentVectorizer | None:
-        """The vectorizer of the trees; None for numbers and texts."""
-        return self.input.vectorizer if isinstance(self.input, VectorizerInput) else None
+        """The vectorizer of rows of fragments; None for all other inputs."""
+        made_by = getattr(self.input, "vectorizer", None)
+        return made_by if isinstance(made_by, FragmentVectorizer) else None
+
+    @property
+    def is_terms(self) -> bool:
+        """Whether the input is the words or the labels of trees."""
+        return isinstance(self.input, TermInput)
 
     def scores(self, table: Table) -> np.ndarray:
-        """Return what this input adds to the scores of every example."""
+        """Return the contribution of this input to the scores of every example."""
         rows = to_csr(self.input.transform(table))
         columns, number = np.unique(rows.indices, return_inverse=True)  # all weights may take gigabytes
         narrow = csr_matrix((rows.data.astype(float), number, rows.indptr), (len(table), columns.size))
@@ -72,11 +85,10 @@ class LinearFunction(NamedTuple):
     @classmethod
     def of(cls, model: Any) -> Self:
         """Return the linear function of a fitted model; raise ParameterError for any other object."""
-        if isinstance(model, TreeClassifier):
+        if isinstance(model, TreeEstimator):
             check_is_fitted(model)
-            return cls._of_inputs(
-                model.inputs_, model.columns_, model.weights_, model.intercept_, model.classes_
-            )
+            classes = getattr(model, "classes_", None)
+            return cls._of_inputs(model.inputs_, model.columns_, model.weights_, model.intercept_, classes)
         if isinstance(model, LinearModel):
             inputs = [from_stored(each) for each in model.inputs]
             return cls._of_inputs(inputs, model.columns, model.weights, model.bias, model.classes)
@@ -90,13 +102,18 @@ class LinearFunction(NamedTuple):
 
     @classmethod
     def _of_inputs(
-        cls, inputs: Inputs, columns: np.ndarray, weights: np.ndarray, bias: np.ndarray, classes: np.ndarray
+        cls,
+        inputs: Inputs,
+        columns: np.ndarray,
+        weights: np.ndarray,
+        bias: np.ndarray,
+        classes: np.ndarray | None,
     ) -> Self:
         parts = [
             Part(_checked(each), partial(_listed, which, own.T))
             for each, which, own in spans(inputs, columns, weights)
         ]
-        return cls(parts, bias, classes.tolist())
+        return cls(parts, bias, None if classes is None else classes.tolist())
 
     @classmethod
     def _of_steps(cls, rows: VectorizerInput, linear: Any) -> Self:
@@ -121,8 +138,13 @@ class LinearFunction(NamedTuple):
 
     @property
     def trees(self) -> list[Part]:
-        """The parts whose inputs are trees."""
-        return [part for part in self.parts if part.vectorizer is not None]
+        """The parts of rows or kernels of trees, one for each tree column."""
+        return [part for part in self.parts if part.input.reads.trees and not part.is_terms]
+
+    @property
+    def terms(self) -> list[Part]:
+        """The parts of words and labels of trees."""
+        return [part for part in self.parts if part.is_terms]
 
     def read_one(self, example: Any) -> Table:
         """Read one example: a tree or, if columns have names, a mapping of values or a table of one row."""
@@ -158,12 +180,12 @@ class LinearFunction(NamedTuple):
 
 
 def _checked(each: ModelInput) -> ModelInput:
-    if not each.reads.trees or isinstance(getattr(each, "vectorizer", None), FragmentVectorizer):
+    made_by = getattr(each, "vectorizer", None)
+    if not each.reads.trees or isinstance(each, (KernelInput, TermInput)) or isinstance(made_by, EXPLAINED):
         return each
-    made_by = getattr(each, "vectorizer", getattr(each, "kernel", None))
     raise ParameterError(
-        f"cannot explain the rows of {type(made_by).__name__}: only models with a FragmentVectorizer can be "
-        "explained"
+        f"cannot explain the rows of {type(made_by or each).__name__}: use a FragmentVectorizer, a "
+        "DistributedTreeVectorizer, or TreeClassifier with a kernel"
     )
 
 

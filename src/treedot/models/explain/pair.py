@@ -1,27 +1,27 @@
-"""Explain the subset tree kernel of two trees, fragment by fragment and node by node."""
+"""Explain the kernel of two trees, fragment by fragment and node by node."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from treedot.errors import ParameterError
-from treedot.kernels import SubsetTreeKernel
-from treedot.kernels.tree_kernel import unit
+from treedot._runtime.array_types import FloatArray, IntArray
+from treedot.kernels import BoundedTreeKernel, SubsetTreeKernel
+from treedot.kernels.kernel import Kernel
+from treedot.kernels.tree_kernel import TreeKernel, checked_tree_kernel, unit
 from treedot.models.explain.pair_shares import kernel_shares
+from treedot.models.explain.removal import removal_values
+from treedot.models.explain.shares import node_shares
 from treedot.models.explain.shown import Shown
+from treedot.models.explain.tree_parts import BUDGET, LEAVES, fragment_encoder, is_counted, log_norms
+from treedot.models.explain.tree_values import REMOVAL, SHAPLEY
 from treedot.parameters import checked_integer
 from treedot.readers import read_tree
 from treedot.trees import Forest, Tree
-from treedot.vectors.sparse.encoder import SparseEncoder
-from treedot.vectors.sparse.occurrences import fragment_at
-from treedot.vectors.spec import SparseSpec
-
-BUDGET = 4
-LEAVES = "equal leaves"
+from treedot.vectors.sparse.occurrences import Occurrences, fragment_at
 
 
 class SharedFragment(NamedTuple):
@@ -57,13 +57,17 @@ class PairExplanation(Shown):
     a, b : Tree
         The trees.
     value : float
-        Their kernel. It is the sum of ``values_a`` and ``others``, and also of ``values_b`` and ``others``.
+        Their kernel. If the values are Shapley values, it is the sum of ``values_a`` and ``others``, and also
+        of ``values_b`` and ``others``.
     values_a, values_b : array
-        The Shapley value of every node of one tree, in post-order, with the other tree fixed; 0 for leaves.
+        The value of every node of one tree, in post-order, with the other tree fixed; 0 for leaves.
     others : dict
         Contributions that belong to no inner node, by name.
     fragments : list of SharedFragment
-        The fragments that add most to the kernel, strongest first.
+        The fragments that add most to the kernel, strongest first; empty if values are by removal.
+    values_are : {"shapley", "removal"}
+        What the values are. ``"removal"``: by how much the kernel falls if the children of this node are
+        removed; these values overlap, so their sum has no meaning.
     """
 
     a: Tree
@@ -73,6 +77,7 @@ class PairExplanation(Shown):
     values_b: np.ndarray
     others: dict[str, float]
     fragments: list[SharedFragment]
+    values_are: str = SHAPLEY
 
     format = "treedot pair explanation"
 
@@ -90,24 +95,29 @@ class PairExplanation(Shown):
 def explain_pair(
     a: Any,
     b: Any,
-    kernel: SubsetTreeKernel | None = None,
+    kernel: Kernel | None = None,
     *,
     budget: int | None = BUDGET,
     n_fragments: int = 10,
 ) -> PairExplanation:
-    """Explain the subset tree kernel of two trees.
+    """Explain the kernel of two trees.
 
-    A fragment with p productions that occurs c times in one tree and d times in the other adds c·d·λ^(p - 1).
-    A node gets an equal share, 1/p, of every occurrence that it is part of. This is its Shapley value, with
-    the other tree fixed (and, if the kernel is normalised, the lengths). All fragments count, of which there
-    may be exponentially many; only the strongest within a budget are listed.
+    In the subset tree kernel, a fragment with p productions that occurs c times in one tree and d times in
+    the other adds c·d·λ^(p - 1). A node gets an equal share, 1/p, of every occurrence that it is part of.
+    This is its Shapley value, with the other tree fixed (and, if the kernel is normalised, the lengths). All
+    fragments count, of which there may be exponentially many; only the strongest within a budget are listed.
+    ``BoundedTreeKernel`` is explained in the same way, by the fragments within its own budget.
+
+    For all other kernels, and for combinations of kernels, the value of a node is the kernel minus the kernel
+    of the tree in which this node is a leaf, with lengths computed again. ``values_are`` is then
+    ``"removal"``, and no fragments are listed.
 
     Parameters
     ----------
     a, b : bracket text, Tree, nested lists, or a Forest of one tree
         The trees.
-    kernel : SubsetTreeKernel, default=None
-        The kernel; by default ``SubsetTreeKernel()``.
+    kernel : Kernel, default=None
+        A kernel of trees, or a combination of such kernels; by default ``SubsetTreeKernel()``.
     budget : int or None, default=4
         The largest cost of a listed fragment; None lists fragments of any cost, for small trees.
     n_fragments : int, default=10
@@ -117,6 +127,17 @@ def explain_pair(
     -------
     PairExplanation
         The parts of the kernel.
+
+    Raises
+    ------
+    ParameterError
+        If ``kernel`` is not a kernel.
+    LimitError
+        If the trees are too large.
+
+    See Also
+    --------
+    explain : Explain the decision of a model.
 
     Examples
     --------
@@ -131,35 +152,77 @@ def explain_pair(
     (NP DT (NN tree)) 0.5
     """
     kernel = SubsetTreeKernel() if kernel is None else kernel
-    if not isinstance(kernel, SubsetTreeKernel) or kernel.weighting != "count":
-        raise ParameterError(f"cannot explain {kernel!r}: use a SubsetTreeKernel with weighting='count'")
+    if not isinstance(kernel, Kernel):
+        checked_tree_kernel("kernel", kernel)
     x, y = read_tree(a), read_tree(b)
     n_fragments = checked_integer("n_fragments", n_fragments, 0)
-    value, scale = kernel(x, y), _scale(kernel, x, y)
+    if isinstance(kernel, BoundedTreeKernel):
+        return _of_bounded_kernel(x, y, kernel, budget, n_fragments)
+    if is_counted(kernel):
+        return _of_subset_kernel(x, y, kernel, budget, n_fragments)
+    value, values_a = removal_values(x, lambda trees: kernel.gram(trees, y)[:, 0])
+    _, values_b = removal_values(y, lambda trees: kernel.gram(trees, x)[:, 0])
+    return PairExplanation(x[0], y[0], value, values_a, values_b, {}, [], REMOVAL)
+
+
+def _of_subset_kernel(
+    x: Forest, y: Forest, kernel: SubsetTreeKernel, budget: int | None, n_fragments: int
+) -> PairExplanation:
+    value, scale = kernel(x, y), unit(kernel.convention, kernel.decay) * _scale(kernel, x, y)
     values = [scale * shares for shares in kernel_shares(x, y, kernel.decay)]
     inner = scale * SubsetTreeKernel(kernel.decay, max_pairs=kernel.max_pairs)(x, y)
     others = {LEAVES: value - inner} if kernel.leaves else {}
-    spec = SparseSpec(decay=kernel.decay, budget=budget, damping="linear", normalize=False, dtype="float64")
-    found = _shared(x, y, SparseEncoder(spec), scale, n_fragments)
+    found = _Shared.of(x, y, kernel.decay, budget, scale).strongest(n_fragments)
     return PairExplanation(x[0], y[0], value, values[0], values[1], others, found)
 
 
-def _scale(kernel: SubsetTreeKernel, x: Forest, y: Forest) -> float:
-    """Return the factor of the sum of Δ: the unit of the convention, divided by the lengths if normalised."""
-    scale = unit(kernel.convention, kernel.decay)
-    if kernel.normalize:
-        raw = SubsetTreeKernel(**{**kernel.get_params(), "normalize": False})
-        scale *= math.exp(-(raw.log(x, x) + raw.log(y, y)) / 2) if raw(x, y) > 0 else 0.0
-    return scale
+def _of_bounded_kernel(
+    x: Forest, y: Forest, kernel: BoundedTreeKernel, budget: int | None, n_fragments: int
+) -> PairExplanation:
+    scale, most = _scale(kernel, x, y), kernel.budget if budget is None else min(budget, kernel.budget)
+    every = _Shared.of(x, y, kernel.decay, kernel.budget, scale)
+    listed = every if most == kernel.budget else _Shared.of(x, y, kernel.decay, most, scale)
+    found = listed.strongest(n_fragments)
+    return PairExplanation(x[0], y[0], kernel(x, y), *every.node_values(), {}, found)
 
 
-def _shared(x: Forest, y: Forest, encoder: SparseEncoder, scale: float, wanted: int) -> list[SharedFragment]:
-    """Return the shared bounded fragments that add most to the kernel."""
-    ours, theirs = encoder.occurrences(x), encoder.occurrences(y)
-    _, left, right = np.intersect1d(ours.key, theirs.key, assume_unique=True, return_indices=True)
-    values = scale * ours.value[left] * theirs.value[right]  # the signs cancel
-    found = []
-    for k in np.argsort(-values, kind="stable")[:wanted].tolist():
-        nodes = ours.nodes_of(left[k]), theirs.nodes_of(right[k])
-        found.append(SharedFragment(fragment_at(x, nodes[0][0]), float(values[k]), *nodes))
-    return found
+def _scale(kernel: TreeKernel, x: Forest, y: Forest) -> float:
+    """Return the factor by which a kernel is divided by the lengths of two trees, if it is normalised."""
+    return math.exp(-float(log_norms(kernel, x)[0] + log_norms(kernel, y)[0]))
+
+
+class _Shared(NamedTuple):
+    """The fragments within a budget that two trees share: their numbers in each, and what they add."""
+
+    x: Forest
+    y: Forest
+    ours: Occurrences
+    theirs: Occurrences
+    left: IntArray
+    right: IntArray
+    values: FloatArray
+
+    @classmethod
+    def of(cls, x: Forest, y: Forest, decay: float, budget: int | None, scale: float) -> Self:
+        encoder = fragment_encoder(decay, budget)
+        ours, theirs = encoder.occurrences(x), encoder.occurrences(y)
+        _, left, right = np.intersect1d(ours.key, theirs.key, assume_unique=True, return_indices=True)
+        values = scale * ours.value[left] * theirs.value[right]  # the signs cancel
+        return cls(x, y, ours, theirs, left, right, values)
+
+    def node_values(self) -> tuple[FloatArray, FloatArray]:
+        """Return the shares of the nodes of each tree."""
+        ours, theirs = np.zeros(self.ours.value.size), np.zeros(self.theirs.value.size)
+        ours[self.left], theirs[self.right] = self.values, self.values
+        return (
+            node_shares(self.ours, ours, self.x.n_nodes),
+            node_shares(self.theirs, theirs, self.y.n_nodes),
+        )
+
+    def strongest(self, wanted: int) -> list[SharedFragment]:
+        """Return the fragments that add most to the kernel."""
+        found = []
+        for k in np.argsort(-self.values, kind="stable")[:wanted].tolist():
+            nodes = self.ours.nodes_of(self.left[k]), self.theirs.nodes_of(self.right[k])
+            found.append(SharedFragment(fragment_at(self.x, nodes[0][0]), float(self.values[k]), *nodes))
+        return found

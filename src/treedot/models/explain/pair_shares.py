@@ -45,20 +45,47 @@ def kernel_shares(a: Forest, b: Forest, decay: float) -> tuple[FloatArray, Float
 
     Each array sums to the kernel, since the shares of one tree's nodes assume that the other tree is fixed.
     """
-    if a.n_nodes * b.n_nodes > MAX_PAIRS:
+    _check_pairs(a, b.n_nodes)
+    matches, shares = _shares(a, b, np.ones(1), decay)
+    return _summed(matches.ours, shares, a.n_nodes), _summed(matches.theirs, shares, b.n_nodes)
+
+
+def weighted_shares(a: Forest, others: Forest, weights: FloatArray, decay: float) -> FloatArray:
+    """Return the shares of the nodes of ``a`` in the weighted sum of its kernels with several trees.
+
+    All trees are matched at once, as many as fit into a table of pairs of nodes.
+    """
+    _check_pairs(a, int(others.sizes.max(initial=0)))
+    total, first = np.zeros(a.n_nodes), 0
+    while first < len(others):
+        room = others.offsets[first] + MAX_PAIRS // a.n_nodes
+        last = int(np.searchsorted(others.offsets, room, side="right")) - 1
+        matches, shares = _shares(a, others[first:last], weights[first:last], decay)
+        total += _summed(matches.ours, shares, a.n_nodes)
+        first = last
+    return total
+
+
+def _check_pairs(a: Forest, n_nodes: int) -> None:
+    if a.n_nodes * n_nodes > MAX_PAIRS:
         raise LimitError(
-            f"trees of {a.n_nodes} and {b.n_nodes} nodes have more than {MAX_PAIRS} pairs of nodes: "
+            f"trees of {a.n_nodes} and {n_nodes} nodes have more than {MAX_PAIRS} pairs of nodes: "
             "explain smaller trees"
         )
-    both = Forest.concat([a, b])
+
+
+def _shares(a: Forest, others: Forest, weights: FloatArray, decay: float) -> tuple[Matches, FloatArray]:
+    """Match the nodes of one tree with those of several, and return the weighted share of every pair."""
+    both = Forest.concat([a, others])
     start, child = both.children
     cut, edges = a.n_nodes, start[a.n_nodes]
     ours = both.production[:cut], start[: cut + 1], child[:edges]
     theirs = both.production[cut:], start[cut:] - edges, child[edges:] - cut
     matches = Matches._make(_match(ours, theirs))
-    most = int(min(np.count_nonzero(forest.arity) for forest in (a, b)))  # productions of a shared fragment
-    shares = _adaptive(matches, decay, max(1, math.ceil(most / 2)), most <= EXACT)
-    return _summed(matches.ours, shares, a.n_nodes), _summed(matches.theirs, shares, b.n_nodes)
+    inner = np.bincount(others.tree_of_node[others.arity > 0], minlength=1)
+    most = int(min(np.count_nonzero(a.arity), inner.max()))  # productions of a shared fragment
+    each = weights[others.tree_of_node[matches.theirs]]
+    return matches, _adaptive(matches, each, decay, max(1, math.ceil(most / 2)), most <= EXACT)
 
 
 def _summed(nodes: IntArray, shares: FloatArray, n_nodes: int) -> FloatArray:
@@ -66,26 +93,26 @@ def _summed(nodes: IntArray, shares: FloatArray, n_nodes: int) -> FloatArray:
     return np.bincount(nodes, shares, n_nodes).astype(np.float64)
 
 
-def _adaptive(matches: Matches, decay: float, enough: int, exact: bool) -> FloatArray:
+def _adaptive(matches: Matches, weights: FloatArray, decay: float, enough: int, exact: bool) -> FloatArray:
     """Integrate exactly with ``enough`` points, or with more and more points until the shares converge."""
     if exact:
-        return _integrated(matches, decay, enough)
+        return _integrated(matches, weights, decay, enough)
     points = FIRST_POINTS
-    shares = _integrated(matches, decay, points)
+    shares = _integrated(matches, weights, decay, points)
     while points < enough:
         points = min(points + max(2, points // 4), enough)
-        before, shares = shares, _integrated(matches, decay, points)
-        if np.abs(shares - before).sum() <= TOLERANCE * shares.sum():
+        before, shares = shares, _integrated(matches, weights, decay, points)
+        if np.abs(shares - before).sum() <= TOLERANCE * np.abs(shares).sum():
             break
     return shares
 
 
-def _integrated(matches: Matches, decay: float, points: int) -> FloatArray:
+def _integrated(matches: Matches, weights: FloatArray, decay: float, points: int) -> FloatArray:
     """Return the share of every matched pair, by quadrature with this number of points."""
     total = np.zeros(matches.ours.size)
     with np.errstate(over="ignore", invalid="ignore"):
         for t, weight in zip(*_quadrature(points), strict=True):
-            total += weight * _gradient(matches.start, matches.child, decay * t)
+            total += weight * _gradient(matches.start, matches.child, weights, decay * t)
     if not np.isfinite(total).all():
         raise RangeError("the kernel of these trees is too large for a float: use a smaller decay")
     return total
@@ -129,19 +156,20 @@ def _match(ours: TreeNodes, theirs: TreeNodes) -> tuple[IntArray, IntArray, IntA
 
 
 @njit
-def _gradient(start: IntArray, child: IntArray, decay: float) -> FloatArray:
-    """Return for every pair of nodes the sum of λ^(p - 1) over the shared fragments that contain it.
+def _gradient(start: IntArray, child: IntArray, weights: FloatArray, decay: float) -> FloatArray:
+    """Return for every pair of nodes the sum of w λ^(p - 1) over the shared fragments that contain it.
 
-    It is ``above`` · Δ, where ``above`` is the derivative of the kernel by Δ, passed down from the parents'
-    pair. The product is the derivative by a node's multiplier at 1.
+    The weight w is that of the pair, which is the same for all pairs of two trees. The sum is ``above`` · Δ,
+    where ``above`` is the derivative of the kernel by Δ, passed down from the parents' pair. The product is
+    the derivative by a node's multiplier at 1.
     """
     n = start.size - 1
-    delta, above = np.ones(n), np.ones(n)
+    delta, above = np.ones(n), weights.copy()
     for pair in range(n):
         for k in range(start[pair], start[pair + 1]):
             delta[pair] *= 1.0 + decay * delta[child[k]]
     for pair in range(n - 1, -1, -1):
-        delta[pair] *= above[pair]  # the old value is no longer needed
         for k in range(start[pair], start[pair + 1]):
-            above[child[k]] += decay * delta[pair] / (1.0 + decay * delta[child[k]])
+            above[child[k]] += decay * above[pair] * delta[pair] / (1.0 + decay * delta[child[k]])
+        delta[pair] *= above[pair]  # its parents have been visited: the old value is no longer needed
     return delta

@@ -1,7 +1,12 @@
-"""Find the smallest subtree whose removal changes a decision; its root stays as a leaf."""
+"""Remove subtrees: how a score changes, and the smallest subtree that changes a decision.
+
+The root of a removed subtree stays as a leaf.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +17,7 @@ from treedot.models.inputs.table import Table
 from treedot.trees import Forest, Tree
 
 BATCH_NODES = 2**16
-MAX_NODES = 2**25  # of all pruned trees together
+MAX_NODES = 2**25  # nodes of all pruned trees together
 
 
 class Removal(NamedTuple):
@@ -54,6 +59,33 @@ def pruned(forest: Forest, nodes: np.ndarray) -> Forest:
     return Forest(forest.label[which], arity, offsets, forest.labels)
 
 
+def removals(forest: Forest, nodes: np.ndarray, instead: str) -> Iterator[tuple[np.ndarray, Forest]]:
+    """Yield batches of nodes of a tree, and the trees in which one of them is a leaf.
+
+    Raises LimitError if the trees have too many nodes; ``instead`` is what to do then.
+    """
+    if nodes.size * forest.n_nodes > MAX_NODES:
+        raise LimitError(
+            f"removing each of {nodes.size} subtrees from a tree of {forest.n_nodes} nodes takes too long: "
+            f"{instead}"
+        )
+    step = max(1, BATCH_NODES // forest.n_nodes)
+    for first in range(0, nodes.size, step):
+        batch = nodes[first : first + step]
+        yield batch, pruned(forest, batch)
+
+
+def removal_values(forest: Forest, value_of: Callable[[Forest], np.ndarray]) -> tuple[float, np.ndarray]:
+    """Return the value of a tree, and by how much it falls if each inner node becomes a leaf.
+
+    ``value_of`` returns one number for each tree. The differences have an entry for every node, 0 for leaves.
+    """
+    whole, values = float(value_of(forest)[0]), np.zeros(forest.n_nodes)
+    for nodes, trees in removals(forest, np.flatnonzero(forest.arity > 0), "explain a smaller tree"):
+        values[nodes] = whole - value_of(trees)
+    return whole, values
+
+
 def smallest_flip(model: LinearFunction, table: Table) -> Removal | None:
     """Return the smallest subtree whose removal changes the predicted class, or None if there is none.
 
@@ -65,33 +97,29 @@ def smallest_flip(model: LinearFunction, table: Table) -> Removal | None:
     scores = [part.scores(table) for part in model.parts]
     whole = model.bias + sum(scores)
     before = int(model.best(whole)[0])
-    found = [
-        _smallest(model, part, table[part.column], whole - own, before)
-        for part, own in zip(model.parts, scores, strict=True)
-        if part.vectorizer is not None
-    ]
+    found = []
+    for column in model.reads.trees:
+        reads = [column in part.input.reads.trees for part in model.parts]
+        parts = list(compress(model.parts, reads))
+        others = whole - sum(compress(scores, reads))
+        found.append(_smallest(model, parts, table[column], others, before))
     return min((flip for flip in found if flip is not None), key=lambda flip: flip.subtree.size, default=None)
 
 
 def _smallest(
-    model: LinearFunction, part: Part, forest: Forest, others: np.ndarray, before: int
+    model: LinearFunction, parts: list[Part], forest: Forest, others: np.ndarray, before: int
 ) -> Removal | None:
-    """Return the smallest such subtree of one tree; ``others`` is what all other parts add to the scores."""
+    """Return the smallest such subtree of the tree of ``parts``; ``others`` is the rest of the scores."""
+    column = parts[0].column
     inner = np.flatnonzero(forest.arity > 0)
-    if inner.size * forest.n_nodes > MAX_NODES:
-        raise LimitError(
-            f"removing each of {inner.size} subtrees from a tree of {forest.n_nodes} nodes takes too long: "
-            "use find_flip=False"
-        )
     inner = inner[np.argsort(forest.subtree_size[inner], kind="stable")]
-    step = max(1, BATCH_NODES // forest.n_nodes)
-    for first in range(0, inner.size, step):
-        nodes = inner[first : first + step]
-        after = model.best(others + part.scores(Table({part.column: pruned(forest, nodes)})))
+    for nodes, trees in removals(forest, inner, "use find_flip=False"):
+        cut = Table({column: trees})
+        after = model.best(others + sum(part.scores(cut) for part in parts))
         if (after != before).any():
             k = int((after != before).argmax())
             subtree = _subtree(forest, int(nodes[k]))
-            return Removal(int(nodes[k]), subtree, model.classes[after[k]], part.column)  # type: ignore[index]
+            return Removal(int(nodes[k]), subtree, model.classes[after[k]], column)  # type: ignore[index]
     return None
 
 

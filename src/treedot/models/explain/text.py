@@ -7,9 +7,10 @@ from functools import singledispatch
 from typing import Any
 
 from treedot._pages.printable import printable
-from treedot.models.explain.decision import Explanation, FragmentShare
+from treedot.models.explain.decision import Explanation
 from treedot.models.explain.model import FragmentWeight, ModelExplanation
 from treedot.models.explain.pair import PairExplanation, SharedFragment
+from treedot.models.explain.tree_values import REMOVAL, FragmentShare
 from treedot.trees import Forest, Tree
 
 DEEPEST = 30  # levels of indentation
@@ -27,9 +28,11 @@ def text_of(found: Any, color: bool) -> str:
 @text_of.register(Explanation)
 def _explanation(found: Explanation, color: bool) -> str:
     lines = [decision_words(found)]
-    for column, tree, values in found.trees:
-        lines += [""] if column is None else ["", f"{printable(column)}:"]
-        lines += _tree_lines(tree, values.tolist(), color)
+    for one in found.trees:
+        lines += [""] if one.column is None else ["", f"{printable(one.column)}:"]
+        lines += _tree_lines(one.tree, one.node_values.tolist(), color)
+    if any(one.values_are == REMOVAL for one in found.trees):
+        lines += ["", values_words("score")]
     for title, fragments in (("for", found.supporting), ("against", found.opposing)):
         if fragments:
             lines += ["", f"{title}:", *map(_fragment_line, fragments)]
@@ -43,6 +46,8 @@ def _pair(found: PairExplanation, color: bool) -> str:
     lines += [f"{name} {value:+.3f}" for name, value in found.others.items()]
     for tree, values in ((found.a, found.values_a), (found.b, found.values_b)):
         lines += ["", *_tree_lines(tree, values.tolist(), color)]
+    if found.values_are == REMOVAL:
+        return "\n".join([*lines, "", values_words("kernel")])
     lines += ["", "shared:", *map(_fragment_line, found.fragments), f"  {found.unlisted:+.3f}  all others"]
     return "\n".join(lines)
 
@@ -57,7 +62,7 @@ def _model(found: ModelExplanation, color: bool) -> str:
 
 
 def extent_words(found: ModelExplanation) -> str:
-    """Return how many fragments and trees were considered, in words."""
+    """Describe the number of fragments and trees that were considered."""
     stopped = "" if found.complete else "; the limit was reached"
     return f"{found.n_fragments:,} fragments of {found.n_trees:,} trees{stopped}"
 
@@ -67,6 +72,11 @@ def decision_words(found: Explanation) -> str:
     what = "Prediction" if found.target is None else f"Class {printable(str(found.target))}, score"
     parts = ", ".join(f"{printable(name)} {value:+.3f}" for name, value in found.parts)
     return f"{what} {found.score:+.3f} = {parts}"
+
+
+def values_words(what: str) -> str:
+    """Return a sentence that says what values by removal are; ``what`` is "score" or "kernel"."""
+    return f"The value of a node is how much the {what} falls if the node's children are removed."
 
 
 def flip_words(found: Explanation) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import singledispatch
 from typing import Any
 
@@ -11,10 +11,11 @@ import numpy as np
 
 from treedot._pages.page import page
 from treedot._pages.printable import printable
-from treedot.models.explain.decision import Explanation, FragmentShare
+from treedot.models.explain.decision import Explanation
 from treedot.models.explain.model import FragmentWeight, ModelExplanation
 from treedot.models.explain.pair import PairExplanation, SharedFragment
-from treedot.models.explain.text import decision_words, extent_words, flip_words
+from treedot.models.explain.text import decision_words, extent_words, flip_words, values_words
+from treedot.models.explain.tree_values import REMOVAL, SHAPLEY, FragmentShare
 from treedot.trees import Forest, Tree
 from treedot.trees.drawing import DARKEST, STYLE, tree_html
 
@@ -44,6 +45,13 @@ _PAIR_MEANING = """
 of its children or none. The contribution of a fragment is divided equally among the inner nodes of its
 occurrences; the value of a node, its Shapley value with the other tree fixed, is the sum of its shares.
 Fragments of all sizes count; only the strongest small ones are listed.</p></details>
+"""
+
+
+_REMOVAL_MEANING = """
+<details><summary>What the numbers mean</summary>
+<p>{words} The rest of the tree is compared again, with its own length. Subtrees contain each other, so the
+values overlap, and their sum has no meaning. A word has the colour of its parent node.</p></details>
 """
 
 
@@ -81,15 +89,15 @@ def _explanation(found: Explanation) -> tuple[str, str]:
         [
             f'<p class="says">{html.escape(decision_words(found))}</p>',
             f"<p>{html.escape(flip_words(found))}</p>",
-            *(_drawn(one.tree, one.node_values, largest, one.column) for one in found.trees),
+            *(coloured_tree(one.tree, one.node_values, largest, one.column) for one in found.trees),
             *_strongest("For", found.supporting),
             *_strongest("Against", found.opposing),
-            _MEANING,
+            _meaning(_MEANING, "score", [one.values_are for one in found.trees]),
         ]
     )
 
 
-def _drawn(tree: Tree, values: np.ndarray, largest: float, column: str | None = None) -> str:
+def coloured_tree(tree: Tree, values: np.ndarray, largest: float, column: str | None = None) -> str:
     """Return a tree and its words as HTML; ``largest`` is the value with the strongest colour."""
     title = "" if column is None else f"<h2>{html.escape(printable(column))}</h2>"
     return f"{title}{tree_html(tree, values.tolist(), largest)}{_words(tree, values.tolist(), largest)}"
@@ -97,27 +105,43 @@ def _drawn(tree: Tree, values: np.ndarray, largest: float, column: str | None = 
 
 @_titled.register(PairExplanation)
 def _pair(found: PairExplanation) -> tuple[str, str]:
-    sides = (found.a, found.values_a), (found.b, found.values_b)
-    largest = max(float(abs(values).max()) for _, values in sides)
     others = [f"<p>{html.escape(name)}: {value:+.3f}</p>" for name, value in found.others.items()]
-    pictures = [f"<div>{_drawn(tree, values, largest)}</div>" for tree, values in sides]
     return "What two trees share", "\n".join(
         [
             f'<p class="says">The kernel is {found.value:.6g}.</p>',
             *others,
-            f'<div class="beside">{"".join(pictures)}</div>',
+            coloured_pair(found),
             *_strongest("Shared fragments", found.fragments),
-            f"<p>All others: {found.unlisted:+.3f}</p>",
-            _PAIR_MEANING,
+            "" if found.values_are == REMOVAL else f"<p>All others: {found.unlisted:+.3f}</p>",
+            _meaning(_PAIR_MEANING, "kernel", [found.values_are]),
         ]
     )
+
+
+def coloured_pair(found: PairExplanation) -> str:
+    """Return two trees side by side as HTML, in one scale of colours."""
+    sides = (found.a, found.values_a), (found.b, found.values_b)
+    largest = max(float(abs(values).max()) for _, values in sides)
+    pictures = [f"<div>{coloured_tree(tree, values, largest)}</div>" for tree, values in sides]
+    return f'<div class="beside">{"".join(pictures)}</div>'
+
+
+def _meaning(shapley: str, what: str, values_are: Sequence[str]) -> str:
+    """Return what the values are: Shapley values, differences by removal, or some of each."""
+    removal = _REMOVAL_MEANING.format(words=values_words(what)) if REMOVAL in values_are else ""
+    return removal + (shapley if SHAPLEY in values_are else "")
 
 
 def _strongest(title: str, shares: Sequence[FragmentShare | SharedFragment | FragmentWeight]) -> list[str]:
     if not shares:
         return []
-    drawn = [f"<div><b>{_times(share)}</b>{tree_html(share.fragment)}</div>" for share in shares]
-    return [f"<h2>{title}</h2>", f'<div class="fragments">{"".join(drawn)}</div>']
+    return [f"<h2>{title}</h2>", fragment_boxes((_times(share), share.fragment) for share in shares)]
+
+
+def fragment_boxes(captioned: Iterable[tuple[str, Tree]]) -> str:
+    """Return drawn fragments as HTML, each in a box below its caption, which is HTML already."""
+    drawn = [f"<div><b>{caption}</b>{tree_html(fragment)}</div>" for caption, fragment in captioned]
+    return f'<div class="fragments">{"".join(drawn)}</div>'
 
 
 def _times(share: Any) -> str:

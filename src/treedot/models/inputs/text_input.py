@@ -14,7 +14,7 @@ from treedot.models.inputs.hashed_terms import WIDTH, WORD, HashedTerms, Terms, 
 from treedot.models.inputs.model_input import StoredInput, check_arrays
 from treedot.models.inputs.table import Columns, Table
 
-VERSION = 1  # of the rows below: a change that alters rows needs a new number
+VERSION = 1  # version of the rows; raise it if they change
 LONGEST = 2  # words of the longest n-gram
 
 

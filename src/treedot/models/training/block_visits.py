@@ -75,7 +75,7 @@ class Group:
     def loss_and_excess(
         self, alpha: Matrix, weights: Matrix, bias: FloatArray, cost: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Return what the rows add to P, and what they add to the duality gap P - D, for every problem."""
+        """Return the contributions of the rows to P and to the duality gap P - D, for every problem."""
         costs = np.where(self._positive, cost[:, 1], cost[:, 0])
         slack = 1.0 - np.where(self._positive, 1.0, -1.0) * (self._matrix @ weights + bias)
         loss = costs * np.maximum(0.0, slack) ** 2

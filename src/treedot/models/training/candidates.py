@@ -68,17 +68,21 @@ class Candidate(NamedTuple):
 
 def candidates(classifier: Any) -> tuple[list[Candidate], list[float]]:
     """Check all settings; return the inputs for all combinations, and the values of C in ascending order."""
-    n_threads(classifier.n_jobs)
-    columns = Columns.make(classifier.tree_columns, classifier.number_columns, classifier.text_columns)
-    encoder = _encoder(classifier)
-    made = [_candidate(encoder, settings, columns) for settings in _combinations(classifier)]
-    return made, _values("C", classifier.C, checked_positive)
+    return input_candidates(classifier), setting_values("C", classifier.C, checked_positive)
 
 
-def _combinations(classifier: Any) -> Iterator[Settings]:
-    """Yield all combinations of the given values."""
-    given = {name: getattr(classifier, name) for name in Settings._fields}
-    values = [[None] if x is None else _values(name, x, CHECKS[name]) for name, x in given.items()]
+def input_candidates(estimator: Any) -> list[Candidate]:
+    """Check the settings of the inputs; return the inputs for all combinations."""
+    n_threads(estimator.n_jobs)
+    columns = Columns.make(estimator.tree_columns, estimator.number_columns, estimator.text_columns)
+    encoder = _encoder(estimator)
+    return [_candidate(encoder, settings, columns) for settings in _combinations(estimator)]
+
+
+def _combinations(estimator: Any) -> Iterator[Settings]:
+    """Yield all combinations of the given values; an estimator without a setting has its default."""
+    given = {name: getattr(estimator, name, default) for name, default in Settings()._asdict().items()}
+    values = [[None] if x is None else setting_values(name, x, CHECKS[name]) for name, x in given.items()]
     yield from map(Settings._make, product(*values))
 
 
@@ -104,15 +108,15 @@ def _candidate(encoder: Any, settings: Settings, columns: Columns) -> Candidate:
     return Candidate(settings._replace(decay=chosen), _inputs(own, settings, columns))
 
 
-def _encoder(classifier: Any) -> Any:
+def _encoder(estimator: Any) -> Any:
     """Return the given kernel or vectorizer, or the default vectorizer."""
-    vectorizer, kernel = classifier.vectorizer, classifier.kernel
+    vectorizer, kernel = estimator.vectorizer, estimator.kernel
     if kernel is not None:
         if vectorizer is not None:
             raise ParameterError("give a vectorizer or a kernel, not both")
         return checked_tree_kernel("kernel", kernel)
     if vectorizer is None:
-        return FragmentVectorizer(n_features=N_FEATURES, n_jobs=classifier.n_jobs)
+        return FragmentVectorizer(n_features=N_FEATURES, n_jobs=estimator.n_jobs)
     if isinstance(vectorizer, type) or not hasattr(vectorizer, "fit_transform"):
         raise ParameterError(
             f"vectorizer must be one such as FragmentVectorizer(budget=3), not {vectorizer!r}"
@@ -141,7 +145,7 @@ def _names(encoder: Any, parameter: str) -> list[str]:
     return [name for name in encoder.get_params(deep=True) if name.split("__")[-1] == parameter]
 
 
-def _values(name: str, values: Any, check: Callable[[str, Any], Any]) -> list[Any]:
+def setting_values(name: str, values: Any, check: Callable[[str, Any], Any]) -> list[Any]:
     """Return the distinct checked values in ascending order, given one value or several."""
     several = list(values) if isinstance(values, (list, tuple, np.ndarray)) else [values]
     if not several:

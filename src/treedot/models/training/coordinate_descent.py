@@ -84,8 +84,8 @@ class PassFigures(NamedTuple):
 
     mean_weights: Matrix  # over all visits; initially the weights
     mean_bias: FloatArray
-    loss: FloatArray  # what each visited row added to P just before its visit
-    excess: FloatArray  # what it added to P - D
+    loss: FloatArray  # each visited row's contribution to P just before its visit
+    excess: FloatArray  # its contribution to P - D
     visited: int  # rows visited before this call
     of_rows: int  # rows of the whole pass
 
@@ -293,5 +293,5 @@ def _add_up(
 
 @njit_inside
 def row_excess(alpha: float, slack: float, cost: float) -> float:
-    """Return what a row adds to P - D; see the docstring of this module."""
+    """Return the contribution of a row to P - D; see the docstring of this module."""
     return cost * (max(0.0, slack) - alpha / (2 * cost)) ** 2 + alpha * max(0.0, -slack)

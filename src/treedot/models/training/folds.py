@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from functools import reduce
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy.sparse import csr_matrix, hstack
@@ -17,6 +18,22 @@ from treedot.models.inputs.model_input import ModelInput, with_columns
 from treedot.models.inputs.table import Table
 from treedot.models.inputs.tree_inputs import KernelInput
 from treedot.parameters import checked_integer
+
+
+class Examples(Protocol):
+    """Examples with their classes or numbers, and their weights."""
+
+    @property
+    def table(self) -> Table:
+        """The columns of the examples."""
+
+    @property
+    def y(self) -> Array:
+        """The class or number of each example."""
+
+    @property
+    def sample_weight(self) -> FloatArray:
+        """The weight of each example, above 0."""
 
 
 class Task(NamedTuple):
@@ -82,7 +99,7 @@ def checked_groups(groups: Any, n_examples: int) -> Array:
 
 
 def row_folds(
-    inputs: Inputs, task: Task, folds: list[tuple[IntArray, IntArray]], n_jobs: int | None = None
+    inputs: Inputs, task: Examples, folds: list[tuple[IntArray, IntArray]], n_jobs: int | None = None
 ) -> Iterator[Fold]:
     """Yield every fold with the concatenated rows of all inputs.
 
@@ -100,11 +117,11 @@ def row_folds(
 
 
 def kernel_folds(
-    inputs: Inputs, task: Task, folds: list[tuple[IntArray, IntArray]], n_jobs: int | None = None
+    inputs: Inputs, task: Examples, folds: list[tuple[IntArray, IntArray]], n_jobs: int | None = None
 ) -> Iterator[Fold]:
     """Yield every fold with the sum of all inputs' kernels; Gram matrices are computed once."""
     kernels, others = by_kind(inputs)
-    gram = np.sum([each.kernel.gram(task.table[each.column], n_jobs=n_jobs) for each in kernels], axis=0)
+    gram = reduce(np.add, (each.kernel.gram(task.table[each.column], n_jobs=n_jobs) for each in kernels))
     beside = row_folds(others, task, folds, n_jobs) if others else None
     for train, test in folds:
         own, other = gram[np.ix_(train, train)], gram[np.ix_(test, train)]
@@ -121,7 +138,7 @@ def by_kind(inputs: Inputs) -> tuple[list[KernelInput], list[ModelInput]]:
 
 
 def _fitted_pair(
-    each: ModelInput, task: Task, train: IntArray, test: IntArray
+    each: ModelInput, task: Examples, train: IntArray, test: IntArray
 ) -> tuple[csr_matrix, csr_matrix]:
     """Fit an input to the training examples, and return the rows of training and test examples."""
     own, weight = task.table.take(train), task.sample_weight[train]

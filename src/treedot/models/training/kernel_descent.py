@@ -31,6 +31,7 @@ class Descent(NamedTuple):
     row_weight: FloatArray  # (examples,): the factor of the cost of each example
     alpha: FloatArray  # (examples, problems)
     scores: FloatArray  # (problems, examples), since one change adds to the scores of all examples
+    dual: FloatArray  # (problems,): D(α), which every change of an α raises
 
 
 def train_kernel(
@@ -75,12 +76,13 @@ def _descend(
         np.ascontiguousarray(row_weight, np.float64),
         np.zeros((n, problems)),
         np.zeros((problems, n)),
+        np.zeros(problems),
     )
     order, left = np.arange(n), np.ones(problems, bool)
     gap, passes = np.ones(problems), np.zeros(problems, np.int64)
     for done in range(1, max_passes + 1):
         shuffle(order, np.uint64(mix(seed + done * GOLDEN)))
-        _pass(gram, order, state, left)
+        _pass(gram, order, state, left, tol / n)
         if done % PASSES_PER_CHECK == 0 or done == max_passes:
             gap[left], passes[left] = _relative_gap(state)[left], done
             left &= gap > tol
@@ -92,8 +94,13 @@ def _descend(
 
 
 @njit_borrowing
-def _pass(gram: FloatArray, order: IntArray, state: Descent, left: BoolArray) -> None:
-    """Solve for the α of one example after the other, in the problems where ``left`` is true."""
+def _pass(gram: FloatArray, order: IntArray, state: Descent, left: BoolArray, share: float) -> None:
+    """Solve for the α of one example after the other, in the problems where ``left`` is true.
+
+    A change of an α costs a row of the matrix. So an α stays as it is while its example adds at most
+    ``share`` of D to the duality gap: if no example adds more than tol / n of D, the gap is at most
+    tol · D ≤ tol · P. An α that becomes 0 always changes, since the model keeps all other examples.
+    """
     for visit in range(order.size):
         i = order[visit]
         row = gram[i]
@@ -101,12 +108,14 @@ def _pass(gram: FloatArray, order: IntArray, state: Descent, left: BoolArray) ->
             if not left[k]:
                 continue
             side = 1.0 if state.positive[i, k] else -1.0
-            ridge = 0.5 / (state.cost[k, int(state.positive[i, k])] * state.row_weight[i])
-            old = state.alpha[i, k]
-            slope = side * state.scores[k, i] - 1.0 + old * ridge
-            new = max(old - slope / (row[i] + 1.0 + ridge), 0.0)
-            if new != old:
+            cost, old = state.cost[k, int(state.positive[i, k])] * state.row_weight[i], state.alpha[i, k]
+            slack, ridge = 1.0 - side * state.scores[k, i], 0.5 / cost
+            slope, curvature = old * ridge - slack, row[i] + 1.0 + ridge
+            new = max(old - slope / curvature, 0.0)
+            matters = row_excess(old, slack, cost) > share * state.dual[k]
+            if new != old and (matters or new == 0.0):
                 state.alpha[i, k], change = new, side * (new - old)
+                state.dual[k] -= (new - old) * (slope + (new - old) * curvature / 2)
                 scores = state.scores[k]
                 for j in range(row.size):
                     scores[j] += (row[j] + 1.0) * change

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import reduce
+from itertools import groupby, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,11 +19,20 @@ from treedot.models.inputs.tree_inputs import KernelInput
 from treedot.models.linear_model import best_class
 from treedot.models.training.candidates import Candidate
 from treedot.models.training.coordinate_descent import LinearFit, train_linear
-from treedot.models.training.folds import Fold, Task, kernel_folds, narrowed, row_folds, side_by_side
+from treedot.models.training.folds import (
+    Examples,
+    Fold,
+    Task,
+    kernel_folds,
+    narrowed,
+    row_folds,
+    side_by_side,
+)
 from treedot.models.training.kernel_descent import train_kernel
 from treedot.parameters import checked_integer, checked_positive
 
 Progress = Callable[[int, int], object]
+Solver = Callable[[Any], Any]  # rows or a Gram matrix to a fit with ``weights`` and ``bias``
 FEW = 12  # settings that are all tried on all folds
 FINALISTS = 3  # settings that are tried on all folds, if there are more
 LEAST = 500  # examples that a training of the search gets at least, if there are so many
@@ -50,7 +61,7 @@ class Trained(NamedTuple):
     inputs: list[ModelInput]
     columns: IntArray
     weights: FloatArray
-    fit: LinearFit
+    fit: Any  # of the solver
 
 
 class Trainer(NamedTuple):
@@ -151,73 +162,102 @@ def select(
     n_jobs: int | None,
     progress: Progress | None,
 ) -> tuple[list[Trial], int]:
-    """Try every candidate with every C by successive halving; return the trials, and the best one's number."""
-    settings = [(i, j) for i in range(len(candidates)) for j in range(len(costs))]
-    plan = rungs(len(settings), len(folds), len(task.table))
-    sizes = [len(settings), *(rung.keep for rung in plan)]
-    total = sum(n * (rung.end - rung.first) for n, rung in zip(sizes, plan, strict=False))
-    right, seen = np.zeros((2, len(candidates), len(costs)))  # sums of weights
-    folds_of = np.zeros(right.shape, np.int64)
-    alive, done, whole = settings, 0, 1.0
+    """Try every candidate with every C by successive halving; return the trials, and which is best."""
+    search = _Search(candidates, costs, task, trainer)
+    plan = rungs(len(search.alive), len(folds), len(task.table))
+    sizes = [len(search.alive), *(rung.keep for rung in plan)]
+    done, total = 0, sum(n * (rung.end - rung.first) for n, rung in zip(sizes, plan, strict=False))
+    for rung in plan:
+        if rung.first == 0:  # trainings on fewer examples do not count any more
+            search.forget()
+        for _ in search.try_alive(rung.of(folds, task.y), n_jobs):
+            done += 1
+            if progress is not None:
+                progress(done, total)
+        search.keep(rung.keep)
+    (best,) = search.alive
+    return search.trials(), best
 
-    def test(fold: Fold, cost: float) -> float:
-        own = task.sample_weight[fold.train]
-        fit = trainer(fold.rows, task.positive[fold.train], task.costs * cost, own)
+
+class _Search:
+    """The settings of a search, numbered by candidate and then by C, and their results so far."""
+
+    def __init__(self, candidates: list[Candidate], costs: list[float], task: Task, trainer: Trainer) -> None:
+        self._candidates, self._costs, self._task, self._trainer = candidates, costs, task, trainer
+        self.alive = list(range(len(candidates) * len(costs)))
+        self._correct, self._tested = np.zeros((2, len(self.alive)))  # sums of weights of test examples
+        self._folds = np.zeros(len(self.alive), np.int64)
+
+    def forget(self) -> None:
+        """Forget the results of all settings that are alive."""
+        self._correct[self.alive] = self._tested[self.alive] = self._folds[self.alive] = 0
+
+    def try_alive(self, folds: list[tuple[IntArray, IntArray]], n_jobs: int | None) -> Iterator[int]:
+        """Try the settings that are alive on folds; yield their numbers as they are done."""
+        by_candidate = groupby(self.alive, lambda number: number // len(self._costs))
+        for candidate, numbers in by_candidate:
+            own, inputs = list(numbers), self._candidates[candidate].inputs
+            make = kernel_folds if self._candidates[candidate].is_kernel else row_folds
+            costs = [self._costs[number % len(self._costs)] for number in own]
+            with thread_map(n_jobs) as run_all:
+                for fold in make(inputs, self._task, folds, n_jobs):
+                    results = run_all(self._correct_weight, [fold] * len(own), costs)
+                    for number, correct in zip(own, results, strict=True):
+                        self._correct[number] += correct
+                        self._tested[number] += self._task.sample_weight[fold.test].sum()
+                        self._folds[number] += 1
+                        yield number
+
+    def _correct_weight(self, fold: Fold, cost: float) -> float:
+        """Return the weight of the test examples whose class is predicted correctly."""
+        task, own = self._task, self._task.sample_weight[fold.train]
+        fit = self._trainer(fold.rows, task.positive[fold.train], task.costs * cost, own)
         scores = fold.left_out @ fit.weights + fit.bias
         found = best_class(task.classes, scores[:, 0] if fit.bias.size == 1 else scores)
         return float(task.sample_weight[fold.test][found == task.y[fold.test]].sum())
 
-    for rung in plan:
-        if whole < 1 or rung.share < 1:  # only trainings on all examples are added up
-            for i, j in alive:
-                right[i, j] = seen[i, j] = folds_of[i, j] = 0
-        whole = rung.share
-        for i in sorted({i for i, _ in alive}):
-            own = [costs[j] for k, j in alive if k == i]
-            make = kernel_folds if candidates[i].is_kernel else row_folds
-            with thread_map(n_jobs) as run_all:
-                for fold in make(candidates[i].inputs, task, rung.of(folds, task.y), n_jobs):
-                    weight = float(task.sample_weight[fold.test].sum())
-                    for cost, correct in zip(own, run_all(test, [fold] * len(own), own), strict=True):
-                        j = costs.index(cost)
-                        right[i, j] += correct
-                        seen[i, j] += weight
-                        folds_of[i, j] += 1
-                        done += 1
-                        if progress is not None:
-                            progress(done, total)
-        score = np.divide(right, seen, where=seen > 0, out=np.zeros_like(right))
-        alive = sorted(alive, key=lambda pair: (-score[pair], settings.index(pair)))[: rung.keep]
-        alive.sort()
-    trials = [
-        Trial(
-            C=costs[j],
-            accuracy=min(1.0, float(score[i, j])),
-            folds=int(folds_of[i, j]),
-            **candidates[i].settings._asdict(),
-        )
-        for i, j in settings
-    ]
-    return trials, settings.index(alive[0])
+    def keep(self, count: int) -> None:
+        """Keep the best settings alive; of equally good ones, those with the lowest numbers."""
+        accuracy = self._accuracy()
+        self.alive = sorted(sorted(self.alive, key=lambda number: -accuracy[number])[:count])
+
+    def _accuracy(self) -> FloatArray:
+        return np.minimum(1.0, self._correct / self._tested)
+
+    def trials(self) -> list[Trial]:
+        """Return all settings with their results."""
+        settings = product((each.settings for each in self._candidates), self._costs)
+        return [
+            Trial(C=cost, accuracy=float(accuracy), folds=int(folds), **own._asdict())
+            for (own, cost), accuracy, folds in zip(settings, self._accuracy(), self._folds, strict=True)
+        ]
 
 
 def train(candidate: Candidate, C: float, task: Task, trainer: Trainer, n_jobs: int | None) -> Trained:
     """Fit the inputs to all examples, then train on their rows or kernels."""
+
+    def solve(rows: Any) -> LinearFit:
+        return trainer(rows, task.positive, task.costs * C, task.sample_weight, n_jobs)
+
+    return train_inputs(candidate, task, solve, n_jobs)
+
+
+def train_inputs(candidate: Candidate, task: Examples, solve: Solver, n_jobs: int | None) -> Trained:
+    """Fit the inputs to all examples, then give their rows, or their Gram matrix, to ``solve``."""
     fitted = (each.fitted(task.table, task.y, n_jobs, task.sample_weight) for each in candidate.inputs)
     made, rows = zip(*fitted, strict=True)
     if candidate.is_kernel:
-        return _train_on_kernels(made, rows, C, task, trainer, n_jobs)
+        return _train_on_kernels(made, rows, solve)
     columns, narrow = zip(*map(narrowed, rows), strict=True)
-    fit = trainer(side_by_side(narrow), task.positive, task.costs * C, task.sample_weight, n_jobs)
+    fit = solve(side_by_side(narrow))
     return Trained(list(made), _numbered(made, columns), fit.weights, fit)
 
 
-def _train_on_kernels(
-    made: Inputs, rows: tuple[Any, ...], C: float, task: Task, trainer: Trainer, n_jobs: int | None
-) -> Trained:
+def _train_on_kernels(made: Inputs, rows: tuple[Any, ...], solve: Solver) -> Trained:
     """Train on the sum of the kernels and dot products of all inputs.
 
-    Kernel inputs keep only the support vectors; all other inputs get the weights ``Σ αᵢ yᵢ xᵢ``.
+    Kernel inputs keep only the support vectors; all other inputs get the weights ``Σ aᵢ xᵢ``, where a are the
+    weights of the examples that ``solve`` finds.
     """
     narrow = [
         None if isinstance(each, KernelInput) else narrowed(own) for each, own in zip(made, rows, strict=True)
@@ -226,7 +266,7 @@ def _train_on_kernels(
         own if part is None else (part[1] @ part[1].T).toarray()
         for own, part in zip(rows, narrow, strict=True)
     ]
-    fit = trainer(np.sum(products, axis=0), task.positive, task.costs * C, task.sample_weight, n_jobs)
+    fit = solve(reduce(np.add, products))
     support = np.flatnonzero(fit.weights.any(axis=1))
     inputs, columns, weights = list[ModelInput](), [], []
     for each, part in zip(made, narrow, strict=True):

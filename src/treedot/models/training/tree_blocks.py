@@ -27,9 +27,9 @@ class BlockFacts(NamedTuple):
     """Facts about all blocks; the number of a class is its position in ``names``."""
 
     sizes: list[int]  # trees of every block
-    names: list[str]  # of the classes, in the order of their first trees
+    names: list[str]  # the classes, in the order of their first trees
     counts: list[int]  # trees of every class
-    digest: str  # of trees and classes
+    digest: str  # a digest of trees and classes
 
 
 class Block(NamedTuple):

@@ -18,45 +18,45 @@ from treedot.readers.brackets.words import Text, padded
 from treedot.trees import Forest
 from treedot.trees.brackets import unescape
 
-EVERYTHING = 2**31 - 1  # trees
-LEAST_NODES = 1 << 16  # that are worth being given to a thread
-FEWEST_SLOTS, MOST_SLOTS = 64, 1 << 16  # of a new table
+EVERYTHING = 2**31 - 1  # more trees than any text has
+LEAST_NODES = 1 << 16  # the fewest nodes that pay for a thread
+FEWEST_SLOTS, MOST_SLOTS = 64, 1 << 16  # slots of a new table
 
 
 class Scanned(NamedTuple):
-    """The trees of a text that was scanned by itself, and its tokens."""
+    """The trees of a text that was scanned separately, and its tokens."""
 
     scan: Scan
-    pool: Text  # the tokens one after the other, each with a line break behind it, and padding
-    start: IntArray  # where each begins, and where the last one ends
+    pool: Text  # all tokens, each followed by a line break, and padding
+    start: IntArray  # the start of each token, and the end of the last one
 
 
 class Batch:
-    """Trees that become one Forest, with a table of their tokens that is filled while texts are scanned.
+    """Trees for one Forest, with a table of their tokens that grows while texts are scanned.
 
     Parameters
     ----------
     size : int
-        The bytes of a text, about: for few of them a small table will do.
+        The approximate size of the text in bytes; a small text gets a small table.
     """
 
     def __init__(self, size: int) -> None:
         slots = min(max(FEWEST_SLOTS, 1 << (size // 16).bit_length()), MOST_SLOTS)
         self._table = empty_table(slots, np.empty(0, np.uint8), secrets.randbits(62) | 1)
-        self._nodes_per_byte = 0.25  # that there is room for
+        self._nodes_per_byte = 0.25  # determines the size of the arrays of a scan
         self._begin()
 
     def _begin(self) -> None:
         self._n_tokens = 0
-        self._tokens: list[str] = []  # those that were decoded
-        self._undecodable: dict[int, bytes] = {}  # tokens that are not UTF-8, by their numbers
+        self._tokens: list[str] = []  # the tokens decoded so far
+        self._undecodable: dict[int, bytes] = {}  # tokens that are not UTF-8, by number
         self._has_escapes = False
-        self._scans: list[tuple[Scan, IntArray | None]] = []  # with other numbers of tokens than their own
+        self._scans: list[tuple[Scan, IntArray | None]] = []  # scans, with the token numbers of other tables
         self._all_there = True  # whether no tree was left out
-        self.n_trees = 0  # with those that were left out
+        self.n_trees = 0  # including trees that were left out
 
     def scan(self, text: Text, wanted: int, column_one: bool = False) -> Scan:
-        """Scan a padded text; the numbers of its tokens go on where those of the last one ended."""
+        """Scan a padded text; number its new tokens after those of earlier texts."""
         self._make_room(text.size)
         while True:
             room = 16 + int(self._nodes_per_byte * text.size)
@@ -64,14 +64,14 @@ class Batch:
             self._n_tokens = scan.n_tokens
             if scan.stop != scanner.NO_ROOM:
                 return scan
-            # The text is scanned anew, and has the same tokens.
+            # The text is scanned again, and has the same tokens.
             if self._n_tokens == self._table.head.size:
                 self._table = larger_table(self._table, 4 * self._table.slot.size)
             else:
                 self._nodes_per_byte *= 2
 
     def _make_room(self, size: int) -> None:
-        """See to it that the tokens of a text fit into the pool: they are no longer than the text."""
+        """Make room in the pool for the tokens of a text; they are no longer than the text."""
         pool = self._table.pool
         filled = int(self._table.start[self._n_tokens])
         if pool.size < filled + size:
@@ -82,7 +82,7 @@ class Batch:
     def add(self, scan: Scan) -> dict[int, bytes]:
         """Add the trees of a scan.
 
-        Those with labels that are not UTF-8 are left out: their numbers are returned, each with such a label.
+        Trees with labels that are not UTF-8 are left out; their numbers are returned, each with such a label.
         """
         self._decode()
         self.n_trees += scan.starts.size
@@ -93,7 +93,7 @@ class Batch:
         return bad
 
     def forest_of(self, text: Text) -> Forest | None:
-        """Return the trees of a padded text, if nothing else was added; None where something is wrong."""
+        """Return the trees of a padded text if nothing else was added; None if the text has an error."""
         scan = self.scan(text, EVERYTHING)
         if scan.stop == scanner.COMPLETE and not self.add(scan):
             return self.take()
@@ -101,7 +101,7 @@ class Batch:
         return None
 
     def scan_alone(self, text: Text) -> Scanned | None:
-        """Scan a padded text for another batch to add; return None where something is wrong with it."""
+        """Scan a padded text for another batch to add; return None if it has an error."""
         scan = self.scan(text, EVERYTHING)
         start = self._table.start[: self._n_tokens + 1].copy()
         raw = self._table.pool[: start[-1]].tobytes()
@@ -109,7 +109,7 @@ class Batch:
         return Scanned(scan, padded(raw), start) if scan.stop == scanner.COMPLETE and _is_text(raw) else None
 
     def merge(self, found: Scanned) -> None:
-        """Add the trees of a text that was scanned by itself."""
+        """Add the trees of a text that was scanned separately."""
         self._make_room(found.pool.size)
         numbers, done = np.empty(found.start.size - 1, np.int32), 0
         while done < numbers.size:
@@ -122,7 +122,7 @@ class Batch:
         self._scans.append((found.scan, numbers))
 
     def _decode(self) -> None:
-        """Decode the tokens that are new."""
+        """Decode the new tokens."""
         start = self._table.start
         first = len(self._tokens)
         raw = self._table.pool[start[first] : start[self._n_tokens]].tobytes()
@@ -147,18 +147,18 @@ class Batch:
         return {int(tree): self._undecodable[token] for tree, token in zip(trees, tokens, strict=True)}
 
     def take(self, threads: Threads = ONE_THREAD) -> Forest:
-        """Return the forest of all trees that were added, and forget them and their tokens."""
+        """Return the forest of all trees added so far; reset the trees and the tokens."""
         label, arity, offsets = _joined(self._scans, threads)
-        tokens = self._tokens[: label.max(initial=-1) + 1]  # without those of a tree that is not finished
+        tokens = self._tokens[: label.max(initial=-1) + 1]  # without the tokens of an unfinished tree
         if self._has_escapes:
             tokens = [unescape(token) for token in tokens]
             index = dict(zip(dict.fromkeys(tokens), itertools.count()))
-            if len(index) < len(tokens):  # two of them stand for one label
+            if len(index) < len(tokens):  # two tokens are the same label
                 moves = np.array([index[token] for token in tokens], np.int32)
                 label, tokens = moves[label], list(index)
         forest = Forest._trusted(label, arity, offsets, tuple(tokens))
         if not self._all_there:
-            forest = forest[:]  # without the labels that only trees left out have
+            forest = forest[:]  # without labels that occur only in trees that were left out
         self._forget()
         return forest
 
@@ -168,7 +168,7 @@ class Batch:
 
 
 def _is_text(raw: bytes) -> bool:
-    """Tell whether all tokens of a pool are UTF-8."""
+    """Return whether all tokens of a pool are UTF-8."""
     try:
         raw.decode()
     except UnicodeDecodeError:
@@ -194,7 +194,7 @@ def _joined(
             if numbers is None:
                 label[here] = scan.label
             else:
-                np.take(numbers, scan.label, out=label[here], mode="clip")  # "raise" would make a copy first
+                np.take(numbers, scan.label, out=label[here], mode="clip")  # "raise" would copy first
             arity[here] = scan.arity
             np.add(scan.offsets[1:], nodes[k], out=offsets[trees[k] + 1 : trees[k + 1] + 1])
 
@@ -203,7 +203,7 @@ def _joined(
 
 
 def without(scan: Scan, trees: list[int]) -> Scan:
-    """Return a scan without some of its trees."""
+    """Return a scan without the given trees."""
     sizes = np.diff(scan.offsets)
     kept = np.ones(sizes.size, bool)
     kept[trees] = False

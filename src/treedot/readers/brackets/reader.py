@@ -24,29 +24,29 @@ from treedot.readers.recognition import HEAD, table_hint
 from treedot.readers.stream import TreeStream
 from treedot.trees import Forest
 
-CHUNK_BYTES = 1 << 18  # with what is made of it, it fits into the caches of a core
+CHUNK_BYTES = 1 << 18  # bytes; with the resulting arrays, they fit in the caches of a core
 BLANK_BYTES = 1 << 20
-SHORT = 1 << 14  # bytes of a tree that is read by itself
+SHORT = 1 << 14  # most bytes of a tree that ``read_cell`` reads
 _TOKEN = re.compile(rb"\)|[^\s()]+|\(")
 
 _COMPLAINTS = {
     scanner.OPEN: "this tree is never closed: {missing} closing bracket(s) missing",
     scanner.CLOSED_TOO_OFTEN: "a closing bracket without an opening one",
     scanner.TEXT_OUTSIDE: "text outside a tree: {token!r}; a tree starts with '('{hint}",
-    scanner.NEW_TREE_INSIDE: "this tree is not closed where the next one begins",
-    scanner.TOO_LONG: f"more than {scanner.MAX_RUN >> 20} MiB without a bracket or a break: no tree looks so",
+    scanner.NEW_TREE_INSIDE: "this tree is not closed before the next one begins",
+    scanner.TOO_LONG: f"more than {scanner.MAX_RUN >> 20} MiB without a bracket or line break: not a tree",
 }
 
 
 class _Window:
-    """The part of a stream that is still to be scanned, and where in the stream it begins."""
+    """The part of a stream that is not scanned yet, and its position in the stream."""
 
     def __init__(self, stream: IO[Any], name: str, one_tree: bool = False) -> None:
         self.stream, self.name, self.one_tree = stream, name, one_tree
         self.padded = padded()
         self.bytes_before, self.before = 0, Before()
-        self.blank_before = True  # whether there are only blanks before it
-        self.line, self.line_start = 0, 0  # of the last place that was asked for: the next ones lie after it
+        self.blank_before = True  # whether only blanks precede it
+        self.line, self.line_start = 0, 0  # those of the last position looked up; the next ones follow it
         self.at_end = False
         self.fresh = True
 
@@ -56,7 +56,7 @@ class _Window:
         return self.padded[:-PADDING]
 
     def grow(self) -> None:
-        """Read on; at least doubling keeps scanning again a tree that is still open linear in all."""
+        """Read more; at least double the size, so that rescanning an open tree takes linear time in total."""
         chunk = read_chunk(self.stream, max(CHUNK_BYTES, self.text.size), self.name)
         self.at_end = not chunk
         if self.fresh:
@@ -65,7 +65,7 @@ class _Window:
         self.padded = padded(self.text, chunk)
 
     def drop(self, length: int) -> None:
-        """Move on by so many bytes."""
+        """Drop the first ``length`` bytes."""
         breaks = int(np.count_nonzero(self.text[:length] == ord("\n")))
         self.before = self.before.then(self.text, length, breaks)
         self.blank_before = self.blank_before and not self.text[:length].tobytes().strip()
@@ -74,18 +74,18 @@ class _Window:
         self.line, self.line_start = 0, 0
 
     def drop_to_bracket(self, position: int, column_one: bool) -> None:
-        """Move on to the next bracket after a position, or to the end of the stream."""
+        """Drop everything before the next bracket after a position, or to the end of the stream."""
         after = position + 1
         while (found := scanner.next_bracket(self.text, after, column_one)) == self.text.size:
             if self.at_end:
                 break
-            self.drop(max(0, self.text.size - 1))  # the end of a line, perhaps, before the bracket
+            self.drop(max(0, self.text.size - 1))  # the bracket may follow a line end here
             after = self.text.size
             self.grow()
         self.drop(found)
 
     def place(self, position: int, tree: int) -> str:
-        """Say where a position is: line and column in a file, the character in the text of one tree."""
+        """Describe a position: line and column in a file, the character in the text of a single tree."""
         if self.one_tree:
             return f"{self.name}, character {self.bytes_before + position + 1}"
         if position < self.line_start:
@@ -115,14 +115,15 @@ class _Window:
 def read_brackets(
     stream: TreeStream, n_jobs: int = 1, lines_before: int = 0, trees_before: int = 0
 ) -> Iterator[Forest]:
-    """Yield the trees of a stream, by several threads where ``n_jobs`` is above 1.
+    """Yield the trees of a stream; with ``n_jobs`` above 1, by several threads.
 
-    Errors are handed to ``on_bad``. Where that goes on, all up to the first error is read as without it.
-    After stray text, or a closing bracket too many, reading goes on with the next bracket. A tree that is
-    never closed ends where a line starts with a bracket; from it on, such a bracket always begins a new
-    tree. The same holds from the tree before a closing bracket too many, if it has such a line.
+    Errors are passed to ``on_bad``. If it returns, everything before the first error is read as if there were
+    none. After stray text or an extra closing bracket, reading resumes at the next opening bracket. A tree
+    that is never closed ends before a line that starts with a bracket; from then on, such a bracket always
+    begins a new tree. The same holds from the tree before an extra closing bracket on, if it contains such a
+    line.
 
-    Where the stream is a part of a file, ``lines_before`` and ``trees_before`` say what went before it.
+    If the stream is a part of a file, ``lines_before`` and ``trees_before`` count what precedes it.
     """
     if n_jobs > 1:
         return _read_in_threads(stream, n_jobs)
@@ -132,9 +133,10 @@ def read_brackets(
 
 
 def _read_in_threads(stream: TreeStream, n_jobs: int) -> Iterator[Forest]:
-    """Yield the same forests, and the same errors, by several threads.
+    """Yield the same forests and errors by several threads.
 
-    They scan pieces of the text. From the first piece on that something is wrong with, one reads on alone.
+    The threads scan pieces of the text. From the first piece with an error on, a single thread reads the
+    rest.
     """
     batch, batch_size, trees = Batch(CHUNK_BYTES), stream.batch_size, 0
     idle: list[Batch] = []
@@ -176,7 +178,7 @@ def _read_in_threads(stream: TreeStream, n_jobs: int) -> Iterator[Forest]:
 def _read_window(
     window: _Window, batch: Batch, batch_size: int, on_bad: OnBad, trees: int = 0
 ) -> Iterator[Forest]:
-    column_one = False  # whether a bracket at the beginning of a line begins a tree, come what may
+    column_one = False  # whether a bracket at the start of a line always begins a tree
     while True:
         scan = batch.scan(window.padded, batch_size - batch.n_trees, column_one)
         unfinished = scan.stop == scanner.OPEN and window.at_end
@@ -214,18 +216,18 @@ def _read_window(
 
 
 def _without_last(scan: Scan) -> Scan:
-    """Return a scan without its last tree, which is still to be used."""
+    """Return a scan without its last tree, which is to be scanned again."""
     return without(scan, [-1])._replace(used=int(scan.starts[-1]))
 
 
 def _may_be_closed_again(scan: Scan) -> bool:
-    """Tell whether what follows can put the last tree in doubt: it may, until so many blanks have come."""
+    """Return whether the following text can still affect the last tree, until enough blanks have followed."""
     finished = scan.stop == scanner.COMPLETE and scan.ends.size > 0
     return finished and scan.used - int(scan.ends[-1]) < BLANK_BYTES
 
 
 def _in_doubt(text: Text, scan: Scan) -> bool:
-    """Tell whether an error may come from a tree that runs on over the beginning of another line's tree."""
+    """Return whether an error may come from a tree that was not closed before a later line's tree."""
     if scan.stop == scanner.OPEN:
         start, end = scan.position, text.size
     elif scan.stop == scanner.CLOSED_TOO_OFTEN and scan.starts.size:
@@ -236,7 +238,7 @@ def _in_doubt(text: Text, scan: Scan) -> bool:
 
 
 def read_cell(cell: str) -> Forest | None:
-    """Pack the text of one tree by a short way; return None where it is long, or anything else."""
+    """Pack the text of one short tree by a fast path; return None for any other text."""
     raw = cell.encode(errors="surrogatepass")
     if len(raw) > SHORT or b"\\x" in raw:
         return None
@@ -251,7 +253,7 @@ def read_cell(cell: str) -> Forest | None:
 
 
 def _read_whole(cells: Sequence[str]) -> Forest | None:
-    """Pack texts of one tree each; return None where one is anything else."""
+    """Pack texts of one tree each; return None if one of them is anything else."""
     joined = "\n".join(cells)
     raw = joined.encode(errors="surrogatepass")
     if joined.isascii():
@@ -264,21 +266,21 @@ def _read_whole(cells: Sequence[str]) -> Forest | None:
         return None
     limits = np.cumsum(sizes)
     if (scan.ends >= limits).any() or (scan.starts[1:] < limits[:-1]).any():
-        return None  # a tree that more than one text make up
+        return None  # one tree spans several texts
     return None if batch.add(scan) else batch.take()
 
 
 def read_cells(
     cells: Sequence[str | None], place_of: Callable[[int], str], on_bad: OnBad
 ) -> tuple[Forest, list[int]]:
-    """Pack texts of one tree each; return the forest and the indices of the texts that were good."""
+    """Pack texts of one tree each; return the forest and the indices of the good texts."""
     texts = [cell for cell in cells if cell is not None]
     if len(texts) == len(cells):
         forest = read_cell(texts[0]) if len(texts) == 1 else None
         forest = _read_whole(texts) if forest is None else forest
         if forest is not None:
             return forest, list(range(len(cells)))
-    # Something is wrong: find out where, text by text.
+    # There is an error: find it by reading text by text.
     good: list[int] = []
     forests = [Forest([], [], [0], [])]
     for i, cell in enumerate(cells):
@@ -288,7 +290,7 @@ def read_cells(
                 raise TreeSyntaxError(f"{place}: expected a tree, found None")
             if not cell.lstrip().startswith("(") and os.path.isfile(cell):
                 raise TreeSyntaxError(
-                    f"{place}: {cell!r} is not a tree but the name of a file: give pathlib.Path({cell!r})"
+                    f"{place}: {cell!r} is not a tree but the name of a file: pass pathlib.Path({cell!r})"
                 )
             raw = cell.encode(errors="surrogatepass")
             window = _Window(io.BytesIO(raw), place, one_tree=True)

@@ -11,13 +11,13 @@ from treedot._runtime.jit import inlined, njit_borrowing
 from treedot.readers.brackets.token_table import SOME_KEY, Table, add, empty_table, find
 from treedot.readers.brackets.words import PADDING, Text, byte_at, label_bytes
 
-# What the scanner stopped for.
-NO_ROOM = -1  # for more tokens in the table, or for more nodes or trees
-COMPLETE = 0  # the text or the wanted number of trees is used up, nothing is left open
+# The reasons to stop:
+NO_ROOM = -1  # the table needs more tokens, or the arrays more nodes or trees
+COMPLETE = 0  # the end of the text or the wanted number of trees is reached; nothing is open
 OPEN = 1  # the text ends inside a tree or a token
 CLOSED_TOO_OFTEN = 2
 TEXT_OUTSIDE = 3
-NEW_TREE_INSIDE = 4  # a bracket in the first column although the last tree is open (only with `column_one`)
+NEW_TREE_INSIDE = 4  # a bracket in the first column while a tree is open (only with `column_one`)
 TOO_LONG = 5  # a label, or blanks inside a tree, of more than MAX_RUN bytes
 
 MAX_RUN = 1 << 24
@@ -26,17 +26,17 @@ _BREAK, _OPEN, _CLOSE = ord("\n"), ord("("), ord(")")
 
 
 class Scan(NamedTuple):
-    """The trees that were found in a text, and why the scanner stopped."""
+    """The trees found in a text, and why the scanner stopped."""
 
-    stop: int  # COMPLETE, or what is wrong
-    position: int  # where that is; for a tree that is not closed, where it starts
-    used: int  # the position after the last finished tree, and after the blanks behind it if nothing is wrong
-    n_tokens: int  # how many tokens are known now
-    label: IntArray  # for every node of the finished trees, in post-order, the number of its token
-    arity: IntArray  # for every node, its number of children
-    offsets: IntArray  # 0, and for every tree the number of nodes up to its last one
-    starts: IntArray  # for every tree, the position where it starts
-    ends: IntArray  # and the one after its last bracket
+    stop: int  # COMPLETE, or the error
+    position: int  # where the error is; for an unclosed tree, its start
+    used: int  # the position after the last finished tree and, without an error, after the next blanks
+    n_tokens: int  # the number of known tokens
+    label: IntArray  # the token number of every node of the finished trees, in post-order
+    arity: IntArray  # the number of children of every node
+    offsets: IntArray  # 0, and for every tree the number of nodes up to its end
+    starts: IntArray  # the start position of every tree
+    ends: IntArray  # the position after its last bracket
 
 
 @inlined
@@ -46,7 +46,7 @@ def _is_blank(byte: int) -> bool:
 
 @inlined
 def _end_of_blanks(text: Text, at: int) -> int:
-    """Return the first position from ``at`` on that has no blank, or where the text ends."""
+    """Return the first position from ``at`` on that is not a blank, or the end of the text."""
     while at < text.size - PADDING and _is_blank(byte_at(text, at)):
         at += 1
     return at
@@ -54,7 +54,7 @@ def _end_of_blanks(text: Text, at: int) -> int:
 
 @inlined
 def _token_length(text: Text, at: int) -> int:
-    """Return the number of bytes from ``at`` on that a label can have: none before a bracket."""
+    """Return the length of the label at ``at``: 0 before a bracket."""
     length = more = label_bytes(text, at)
     while more == PADDING:
         more = label_bytes(text, at + length)
@@ -74,11 +74,11 @@ def next_bracket(text: Text, at: int, column_one: bool) -> int:
 
 
 def scan(text: Text, wanted: int, column_one: bool, table: Table, n_tokens: int, room: int) -> Scan:
-    """Scan up to ``wanted`` trees from a padded text, and tell whether what follows may begin another one.
+    """Scan up to ``wanted`` trees from a padded text; return also whether another tree may follow.
 
-    With ``column_one``, a bracket at the beginning of a line always starts a new tree. A token at the end of
-    the text may go on in the next one, and is not put into the table. There is room for so many nodes, and
-    for a quarter as many trees.
+    With ``column_one``, a bracket at the start of a line always starts a new tree. A token at the end of the
+    text may continue in the next text, so it is not added to the table. ``room`` is the number of nodes that
+    fit into the arrays; the number of trees is a quarter of it.
     """
     label, arity = np.empty(room, np.int32), np.empty(room, np.int32)
     most = min(wanted, room // 4)
@@ -95,11 +95,10 @@ def _scan(
     text: Text, wanted: int, column_one: bool, table: Table, n_tokens: int,
     label: IntArray, arity: IntArray, offsets: IntArray, starts: IntArray, ends: IntArray,
 ) -> tuple[int, int, int, int, int, int]:  # fmt: skip
-    """Fill arrays with trees; return the four numbers of a ``Scan``, and how many trees and nodes there are.
+    """Fill arrays with trees; return the four numbers of a ``Scan``, and the numbers of trees and nodes.
 
-    An opening bracket reads its label along; a node is written down when it is closed, so nodes come in
-    post-order. Those that are closed are at the beginning of the arrays; those that are open, as a stack, at
-    the end.
+    The label is read together with the opening bracket. A node is written when it is closed, so nodes are in
+    post-order. Closed nodes are at the beginning of the arrays; open ones form a stack at the end.
     """
     size, room, most = text.size - PADDING, label.size, starts.size
     offsets[0] = 0
@@ -183,8 +182,8 @@ def _scan(
 
 
 def scan_alone(text: Text, wanted: int) -> tuple[Scan, bytes]:
-    """Scan a short padded text with a table of its own; return also its tokens, as they are in a pool."""
-    slots = max(64, 1 << text.size.bit_length())  # there are no more tokens than half the bytes
+    """Scan a short padded text with its own table; return also its tokens in the form of a pool."""
+    slots = max(64, 1 << text.size.bit_length())  # there are at most half as many tokens as bytes
     table = empty_table(slots, np.empty(text.size, np.uint8), SOME_KEY)
     found = scan(text, wanted, False, table, 0, text.size)
     return found, table.pool[: table.start[found.n_tokens]].tobytes()

@@ -11,23 +11,23 @@ from treedot._runtime.array_types import IntArray
 from treedot._runtime.jit import inlined, njit_borrowing, njit_inside
 from treedot.readers.brackets.words import Text, first_bytes, scrambled, word_at
 
-SOME_KEY = 0x1E3779B97F4A7C15  # for texts that are too short to do harm
+SOME_KEY = 0x1E3779B97F4A7C15  # for texts that are too short for an attack
 
 
 class Table(NamedTuple):
-    """A hash table of tokens, at least half of which is free."""
+    """A hash table of tokens; at least half of it is free."""
 
-    slot: IntArray  # the number of a token, -1 where there is none; its hash says where to look for it
-    place: IntArray  # for every token, the slot that it is in
+    slot: IntArray  # the token in each slot, -1 if it is free; hashes give the first slot to try
+    place: IntArray  # the slot of every token
     head: npt.NDArray[np.uint64]  # its first eight bytes
-    start: IntArray  # where it begins in the pool, and, as the last one, where the next will
-    pool: Text  # the tokens one after the other, each with a line break behind it
-    key: int  # of the hashes, an odd number: a secret one keeps a file from filling one place of the table
+    start: IntArray  # where it starts in the pool; the last entry is where the next one will start
+    pool: Text  # all tokens, each followed by a line break
+    key: int  # an odd key of the hashes; a secret one prevents files made to collide
 
 
 @inlined
 def find(table: Table, text: Text, at: int, length: int) -> int:
-    """Return the slot of the token ``text[at : at + length]``, or the free one where it belongs."""
+    """Return the slot of the token ``text[at : at + length]``, or the free slot for it."""
     head = word_at(text, at)
     last = at + length - 8
     if length <= 8:
@@ -40,7 +40,7 @@ def find(table: Table, text: Text, at: int, length: int) -> int:
         code = scrambled(code, word_at(text, last), table.key)
     slot = int(np.int64(code) & (table.slot.size - 1))
     searching = True
-    while searching:  # left at one place alone: with two of them, Numba would count references in here
+    while searching:  # the only exit: with two, Numba would count references here
         known = table.slot[slot]
         if known < 0:
             searching = False
@@ -60,7 +60,7 @@ def find(table: Table, text: Text, at: int, length: int) -> int:
 
 @njit_inside
 def add(table: Table, slot: int, number: int, text: Text, at: int, length: int) -> None:
-    """Put the token ``text[at : at + length]`` into a free slot; there is room for it in the pool."""
+    """Put the token ``text[at : at + length]`` into a free slot; the pool must have room for it."""
     start = table.start[number]
     table.slot[slot], table.place[number] = number, slot
     table.head[number] = first_bytes(word_at(text, at), length if length < 8 else 8)
@@ -71,7 +71,7 @@ def add(table: Table, slot: int, number: int, text: Text, at: int, length: int) 
 
 
 def empty_table(slots: int, pool: Text, key: int) -> Table:
-    """Return a table without tokens; the number of slots is a power of two."""
+    """Return an empty table; the number of slots must be a power of two."""
     return Table(
         np.full(slots, -1, np.int32),
         np.empty(slots // 2, np.int32),
@@ -83,7 +83,7 @@ def empty_table(slots: int, pool: Text, key: int) -> Table:
 
 
 def larger_table(table: Table, slots: int) -> Table:
-    """Return a table of more slots with the tokens of one that is full."""
+    """Return a table with more slots, and the tokens of a full one."""
     larger = empty_table(slots, table.pool, table.key)
     tokens = table.head.size
     larger.head[:tokens], larger.start[: tokens + 1] = table.head, table.start
@@ -93,7 +93,7 @@ def larger_table(table: Table, slots: int) -> Table:
 
 @njit_borrowing
 def _place_all(table: Table, tokens: int) -> None:
-    """Put the first tokens of the pool into the slots."""
+    """Insert the first ``tokens`` tokens of the pool into the slots."""
     for token in range(tokens):
         start = table.start[token]
         slot = find(table, table.pool, start, table.start[token + 1] - start - 1)
@@ -102,10 +102,10 @@ def _place_all(table: Table, tokens: int) -> None:
 
 @njit_borrowing
 def merge(table: Table, n_tokens: int, pool: Text, start: IntArray, moves: IntArray, first: int) -> int:
-    """Give the tokens of a pool, from the first of them on, the numbers that they have in a table.
+    """Map the tokens of a pool, from ``first`` on, to their numbers in a table.
 
-    Those that are new to it are added. Return how many tokens have their numbers: not all where the table
-    is full.
+    New tokens are added to the table. Return the number of tokens done so far: fewer than all if the table is
+    full.
     """
     for token in range(first, moves.size):
         length = start[token + 1] - start[token] - 1

@@ -1,4 +1,4 @@
-"""The functions of ``words`` inside compiled code: instructions of LLVM."""
+"""The functions of ``words`` in compiled code, as LLVM instructions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _load(context: Any, builder: Any, signature: Any, place: Any, kind: Any) -> 
 
 @intrinsic
 def byte_at(typing: Any, text: Any, at: Any) -> Any:
-    """Return one byte; an index of an array would be asked for its sign each time."""
+    """Return one byte, without the sign check of an array index."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         byte = _load(context, builder, signature, arguments, ir.IntType(8))
@@ -30,7 +30,7 @@ def byte_at(typing: Any, text: Any, at: Any) -> Any:
 
 @intrinsic
 def word_at(typing: Any, text: Any, at: Any) -> Any:
-    """Return eight bytes as an integer, the first as its lowest bits."""
+    """Return eight bytes as an integer, the first byte in its lowest bits."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return _load(context, builder, signature, arguments, ir.IntType(64))
@@ -40,7 +40,7 @@ def word_at(typing: Any, text: Any, at: Any) -> Any:
 
 @intrinsic
 def label_bytes(typing: Any, text: Any, at: Any) -> Any:
-    """Return how many bytes of a label come before the next blank or bracket: 32 if it is not near."""
+    """Return the number of bytes of a label before the next blank or bracket; 32 if that is further away."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind = ir.VectorType(ir.IntType(8), PADDING)
@@ -61,7 +61,7 @@ def label_bytes(typing: Any, text: Any, at: Any) -> Any:
 
 @intrinsic
 def marks(typing: Any, text: Any, at: Any, byte: Any) -> Any:
-    """Return one bit for each of 32 bytes, the first as the lowest: whether it is a certain one."""
+    """Return one bit for each of 32 bytes, the first as the lowest: whether it equals ``byte``."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind = ir.VectorType(ir.IntType(8), PADDING)
@@ -77,7 +77,7 @@ def marks(typing: Any, text: Any, at: Any, byte: Any) -> Any:
 
 @intrinsic
 def n_marks(typing: Any, bits: Any) -> Any:
-    """Return how many bits are set."""
+    """Return the number of set bits."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ctpop(arguments[0])
@@ -87,7 +87,7 @@ def n_marks(typing: Any, bits: Any) -> Any:
 
 @intrinsic
 def first_mark(typing: Any, bits: Any) -> Any:
-    """Return the number of the lowest bit that is set."""
+    """Return the position of the lowest set bit."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
@@ -97,13 +97,13 @@ def first_mark(typing: Any, bits: Any) -> Any:
 
 @intrinsic
 def scrambled(typing: Any, code: Any, word: Any, key: Any) -> Any:
-    """Return the hash of what has the hash ``code`` and a word after it, by an odd ``key``."""
+    """Return the hash of a prefix with the hash ``code`` followed by a word; ``key`` must be odd."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         code, word, key = arguments
         half = ir.Constant(ir.IntType(64), 32)
         product = builder.mul(builder.xor(code, word), key)
-        # Once more: the first one leaves low bits to low bytes.
+        # Twice: after one multiplication, low bits depend only on low bytes.
         product = builder.mul(builder.xor(product, builder.lshr(product, half)), key)
         return builder.xor(product, builder.lshr(product, half))
 
@@ -112,12 +112,12 @@ def scrambled(typing: Any, code: Any, word: Any, key: Any) -> Any:
 
 @intrinsic
 def first_bytes(typing: Any, word: Any, length: Any) -> Any:
-    """Return a word without all bytes but its first ones, at most eight."""
+    """Return the first ``length`` bytes of a word, at most eight; the others become 0."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         word, length = arguments
         one, four = (ir.Constant(ir.IntType(64), number) for number in (1, 4))
-        half = builder.mul(length, four)  # shifting by 64 bits at once is not defined
+        half = builder.mul(length, four)  # shifting by 64 bits at once is undefined
         return builder.and_(word, builder.sub(builder.shl(builder.shl(one, half), half), one))
 
     return numba.types.uint64(numba.types.uint64, numba.types.uint64), generate

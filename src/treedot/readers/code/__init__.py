@@ -1,1 +1,1 @@
-"""Source code as trees: every function, class or file is a tree, with its place as columns."""
+"""Source code as trees: a tree for every function, class or file, with columns for its location."""

@@ -14,8 +14,8 @@ PARSER = "tree-sitter"
 def grammar_versions(languages: Iterable[Any]) -> dict[str, str]:
     """Return the installed versions of the parser and of the grammars of some languages.
 
-    For Python they are such as ``{"tree-sitter": "tree-sitter 0.25.2", "python": "tree-sitter-python
-    0.25.0"}``. Values that are not a language, and languages without an installed grammar, are left out.
+    For Python, for example, ``{"tree-sitter": "tree-sitter 0.25.2", "python": "tree-sitter-python 0.25.0"}``.
+    Unknown languages, and languages without an installed grammar, are left out.
     """
     wanted = {name for name in languages if isinstance(name, str)}
     packages = {name: LANGUAGES[name].module.replace("_", "-") for name in LANGUAGES if name in wanted}
@@ -38,11 +38,11 @@ def grammar_changes(stored: Mapping[str, str], languages: Iterable[Any]) -> str:
     if not changed:
         return ""
     before, after = (", ".join(some[name] for name in changed) for some in (stored, now))
-    return f"was made with {before}, and {after} is installed: the same code may have other trees now"
+    return f"was made with {before}, but {after} is installed: the same code may give different trees"
 
 
 def checked_versions(stored: Any) -> dict[str, str]:
-    """Return the versions that a file holds; raise TypeError unless they are texts by name."""
+    """Return the versions stored in a file; raise TypeError unless they map names to strings."""
     if isinstance(stored, dict) and all(isinstance(text, str) for text in stored.values()):
         return stored
-    raise TypeError(f"the versions of grammars are texts by language, not {stored!r:.40}")
+    raise TypeError(f"grammar versions must map languages to strings, not {stored!r:.40}")

@@ -1,9 +1,9 @@
-"""A cache of parsed source files, by content: what was parsed once need not be parsed again.
+"""A cache of parsed source files by content, so that no text is parsed twice.
 
 It is one SQLite file in the user's cache folder, or in ``TREEDOT_CACHE_DIR``. The key of an entry is a digest
-of the text, the language, the settings and the versions of the grammar and of treedot's reader; an entry
-carries a digest of its own. So a damaged or foreign entry counts as none. Several processes may use the
-file; where it cannot be used, nothing is kept.
+of the text, the language, the settings and the versions of the grammar and of treedot's reader. Each entry
+contains a digest of itself, so damaged or foreign entries are ignored. Several processes may use the file; if
+it cannot be used, nothing is cached.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from treedot.trees.packed import FOREST, pack, unpack
 if TYPE_CHECKING:
     import sqlite3
 
-READER = 1  # raised when the reader makes other trees of the same text
+READER = 1  # increased when the reader makes other trees from the same text
 MAX_BYTES = 2**29
 DIGEST = 16  # bytes
 PENDING = 2**23  # bytes of new entries that are written together
-DAY = 24 * 3600.0  # so often the time of the last use is written
+DAY = 24 * 3600.0  # seconds between updates of an entry's last use
 PATIENCE = 2.0  # seconds to wait for another process
 FILE = "parsed.sqlite"
 TABLE = """CREATE TABLE IF NOT EXISTS parsed (
@@ -43,7 +43,7 @@ TABLE = """CREATE TABLE IF NOT EXISTS parsed (
 
 
 class CacheFacts(NamedTuple):
-    """What a cache holds."""
+    """The contents of a cache."""
 
     path: Path
     entries: int
@@ -56,9 +56,9 @@ class ParseCache:
     Parameters
     ----------
     folder : Path, optional
-        By default that of ``cache_folder``.
+        The folder of the file; by default ``cache_folder()``.
     max_bytes : int, default=2**29
-        The size of all entries. The least recently used ones are removed first.
+        The largest total size of the entries. The least recently used ones are removed first.
     """
 
     def __init__(self, folder: Path | None = None, max_bytes: int = MAX_BYTES) -> None:
@@ -77,7 +77,7 @@ class ParseCache:
         return (self._folder or cache_folder()) / FILE
 
     def get(self, key: bytes) -> tuple[Forest, int] | None:
-        """Return the units of a key and how many more are ignored, None if unknown; ``file`` is empty."""
+        """Return the units of a key, with an empty ``file``, and the number of ignored ones; or None."""
         with self._lock, self._ignoring_trouble():
             connection = self._connected()
             if connection is None:
@@ -92,7 +92,7 @@ class ParseCache:
         return None
 
     def put(self, key: bytes, forest: Forest, n_ignored: int) -> None:
-        """Keep the units of a key."""
+        """Store the units of a key."""
         entry = _written(forest, n_ignored)
         with self._lock:
             self._new[key] = entry
@@ -101,7 +101,7 @@ class ParseCache:
                 self._write()
 
     def close(self) -> None:
-        """Write what is new, and remove what is too much."""
+        """Write new entries, and remove old ones above the size limit."""
         with self._lock:
             self._write()
             if self._connection is not None:
@@ -109,7 +109,7 @@ class ParseCache:
                 self._connection = None
 
     def _connected(self) -> sqlite3.Connection | None:
-        """Return the connection, opened when it is first needed; None where there is none."""
+        """Return the connection, opened on first use; None if the cache cannot be used."""
         if not self._is_open:
             self._connection, self._is_open = self._open(), True
         return self._connection
@@ -127,7 +127,7 @@ class ParseCache:
                 connection.execute("PRAGMA synchronous=NORMAL")
                 connection.execute(TABLE)
                 return connection
-            except sqlite3.OperationalError:  # locked, read-only, no space
+            except sqlite3.OperationalError:  # locked, read-only, disk full
                 return None
             except sqlite3.DatabaseError:  # damaged, or another kind of file
                 remove(self.path)
@@ -136,7 +136,7 @@ class ParseCache:
         return None
 
     def _write(self) -> None:
-        """Write what is new, or forget it where it cannot be written."""
+        """Write new entries; drop them if they cannot be written."""
         now = time.time()
         new = [(key, entry, len(entry), now) for key, entry in self._new.items()]
         used = [(now, key) for key in self._used]
@@ -166,7 +166,7 @@ class ParseCache:
 
     @contextlib.contextmanager
     def _ignoring_trouble(self) -> Iterator[None]:
-        """Give the cache up where it cannot be read or written; remove it where it is damaged."""
+        """Stop using the cache if it cannot be read or written; remove it if it is damaged."""
         import sqlite3
 
         try:
@@ -185,7 +185,7 @@ _current: ParseCache | None = None
 
 @contextlib.contextmanager
 def keeping_parsed(cache: ParseCache | None) -> Iterator[None]:
-    """Let all readers of source code use a cache while a block runs; None for no cache."""
+    """Let all readers of source code use a cache in a ``with`` block; None for no cache."""
     global _current
     before, _current = _current, cache
     try:
@@ -197,12 +197,12 @@ def keeping_parsed(cache: ParseCache | None) -> Iterator[None]:
 
 
 def current_cache() -> ParseCache | None:
-    """Return the cache that readers of source code use now, if any."""
+    """Return the cache that readers of source code currently use, if any."""
     return _current
 
 
 def cache_folder() -> Path:
-    """Return the folder of caches: TREEDOT_CACHE_DIR, or that of the user for this program."""
+    """Return the folder for caches: TREEDOT_CACHE_DIR, or treedot's folder in the user's cache folder."""
     given = os.environ.get("TREEDOT_CACHE_DIR")
     if given:
         return Path(given)
@@ -212,7 +212,7 @@ def cache_folder() -> Path:
 
 
 def cache_facts(folder: Path | None = None) -> CacheFacts:
-    """Return what the cache holds; nothing where there is none."""
+    """Return the size of the cache; zeros if there is none."""
     import sqlite3
 
     path = (folder or cache_folder()) / FILE
@@ -226,13 +226,13 @@ def cache_facts(folder: Path | None = None) -> CacheFacts:
 
 
 def remove(path: Path) -> None:
-    """Remove a cache, with the files that SQLite keeps beside it."""
+    """Remove a cache and SQLite's auxiliary files."""
     for suffix in ("", "-wal", "-shm"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
 
 
 def key_of(text: bytes, language: str, settings: CodeSettings) -> bytes:
-    """Return the key of a text in a language: equal keys, equal units."""
+    """Return the key of a text in a language; equal keys have equal units."""
     chosen = [settings.unit, settings.identifiers, settings.literals, settings.min_nodes, settings.blurred]
     context = json.dumps([READER, __version__, language, _grammar(language), chosen]).encode()
     return hashlib.blake2b(text, digest_size=DIGEST, key=hashlib.blake2b(context).digest()).digest()
@@ -246,7 +246,7 @@ def _grammar(language: str) -> dict[str, str]:
 
 
 def _written(forest: Forest, n_ignored: int) -> bytes:
-    """Return units as bytes: a digest, the length of a header, the header, arrays."""
+    """Serialise units: a digest, the length of the header, the header, the arrays."""
     arrays = {name: np.asarray(values).astype(FOREST[name]) for name, values in pack(forest).items()}
     columns = {name: values for name, values in forest.columns.items() if name != "file"}
     blurred = columns.pop("blurred", None)
@@ -264,7 +264,7 @@ def _digest(body: bytes) -> bytes:
 
 
 def _read(entry: Any) -> tuple[Forest, int] | None:
-    """Return the units of bytes; None where they are damaged."""
+    """Deserialise units; return None if they are damaged."""
     if not isinstance(entry, bytes) or _digest(entry[DIGEST:]) != entry[:DIGEST]:
         return None
     length = int.from_bytes(entry[DIGEST : DIGEST + 8], "little")
@@ -281,5 +281,5 @@ def _read(entry: Any) -> tuple[Forest, int] | None:
     if "blurred" in arrays:
         ends = np.cumsum(arrays["blurred_sizes"])[:-1]
         columns["blurred"] = np.split(arrays["blurred"].astype(np.int64), ends) if len(forest) else []
-    forest.columns.update({"file": [], **columns})  # the caller fills in the file
+    forest.columns.update({"file": [], **columns})  # the caller sets the file
     return forest, n_ignored

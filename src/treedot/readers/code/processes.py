@@ -1,7 +1,7 @@
 """Parse in other processes, since a parser may hang or crash.
 
-A parser is a compiled program that other people wrote, and there are texts of 500 bytes on which it takes
-hours. So the system ends a process that works too long on a text, and the next text gets a new one.
+A parser is third-party compiled code, and some texts of 500 bytes take it hours. So the system ends a process
+that takes too long for a text, and the next text gets a new process.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ R = TypeVar("R")
 
 
 class TooSlowError(SourceError):
-    """A file takes longer to parse than it may."""
+    """A file takes too long to parse."""
 
 
 class CrashError(SourceError):
     """A file crashes the parser."""
 
 
-_idle: list[Process] = []  # kept for the next task: starting one takes longer than most files
+_idle: list[Process] = []  # reused for the next task: starting a process takes longer than most files
 
 
 def do_apart(function: Callable[..., R], *arguments: Any, file: str, max_seconds: float) -> R:
     """Return ``function(*arguments)``, computed in another process; errors of treedot are raised here.
 
-    Where the process crashes, or works longer than it may, the error names the file.
+    If the process crashes or exceeds ``max_seconds``, the error names the file.
     """
     process = _borrow()
     try:
@@ -45,14 +45,14 @@ def do_apart(function: Callable[..., R], *arguments: Any, file: str, max_seconds
                 "read_code(max_seconds=…)"
             )
             raise TooSlowError(f"{file}: {message}") from None
-        raise CrashError(f"{file}: crashes the parser, and cannot be read") from None
+        raise CrashError(f"{file}: cannot be read: it crashes the parser") from None
     except TreedotError:
         _idle.append(process)
         raise
     except Exception as error:
         _idle.append(process)
         raise CrashError(f"{file}: crashes the parser ({type(error).__name__}: {error})") from error
-    except BaseException:  # interrupted: an answer to this task must not be taken for that to another
+    except BaseException:  # interrupted: a late answer must not be taken for that of the next task
         process.end()
         raise
     _idle.append(process)
@@ -64,14 +64,14 @@ def _borrow() -> Process:
         try:
             process = _idle.pop()
         except IndexError:
-            # Modules of the folder that is read are not imported.
+            # Modules in the folder that is read must not be imported.
             return Process(filter(None, [os.environ.get("PYTHONPATH")]), begin=_begin)
-        if process.owner == os.getpid():  # and not one of the process that this one was forked from
+        if process.owner == os.getpid():  # not inherited from the process that forked this one
             return process
 
 
 def _begin() -> None:
-    """Compile what is needed first: it is not to count as a task's time."""
+    """Compile the needed code first, so that it does not count as time of a task."""
     from treedot.readers.code.units import post_order
 
     post_order(np.zeros(1, np.int64))

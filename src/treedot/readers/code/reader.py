@@ -19,7 +19,7 @@ from treedot.readers.on_bad import OnBad
 from treedot.readers.stream import TreeStream, in_batches
 from treedot.trees import Forest
 
-FILES_AHEAD = 16  # for each process, so that none waits for a slow one
+FILES_AHEAD = 16  # files per process that are read ahead, so that none waits for a slow one
 FILES_EACH = 24  # fewer are parsed faster than a process starts
 
 

@@ -1,4 +1,4 @@
-"""Read one file of source code: decode it, skip what nobody wrote by hand, parse its units."""
+"""Read one source file: decode it, skip generated code, and parse its units."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ _BYTE_ORDER_MARKS = {
 
 
 class Outcome(NamedTuple):
-    """What became of a file."""
+    """The result of reading a file."""
 
     path: str
     forest: Forest | None = None
-    n_ignored: int = 0  # units with a comment that says so
-    skipped: str | None = None  # the reason, where the file was found in a folder
-    error: SourceError | None = None  # where it was named
+    n_ignored: int = 0  # units ignored by a comment
+    skipped: str | None = None  # the reason, if the file was found in a folder
+    error: SourceError | None = None  # the error, if the file was given by name
 
 
 def read_units(file: FoundFile, language: str | None, settings: CodeSettings) -> Outcome:
-    """Read one file, in the language that its suffix says where none is given."""
+    """Read one file; without ``language``, its suffix determines the language."""
     name = language or language_of(file.path)
     if name is None:
         suffixes = " ".join(suffix for entry in LANGUAGES.values() for suffix in entry.suffixes)
-        message = f"{file.path}: the suffix names no language ({suffixes}): set the language"
+        message = f"{file.path}: unknown language: the suffix is not one of {suffixes}; set the language"
         return Outcome(file.path, error=SourceError(message))
     try:
         content = read_file(file, settings.max_bytes)
@@ -83,7 +83,7 @@ def _reason_to_skip(content: bytes) -> str | None:
 
 
 def parse_units(source: bytes, language: str, file: str, settings: CodeSettings) -> tuple[Forest, int]:
-    """Return the units of a text in UTF-8, and how many more of them a comment says to ignore."""
+    """Return the units of a UTF-8 text, and the number of units that comments ignore."""
     entry = LANGUAGES[language]
     if not treesitter.is_installed(entry):
         raise missing(entry.module.replace("_", "-"), "code", f"reading {language} source")
@@ -101,7 +101,7 @@ def parse_units(source: bytes, language: str, file: str, settings: CodeSettings)
 
 
 def as_utf8(content: bytes, language: str) -> bytes:
-    """Return a text in UTF-8, decoded as a mark at its beginning, or in Python a comment, says."""
+    """Return a text in UTF-8; its encoding is given by a byte order mark or, in Python, by a comment."""
     for mark, encoding in _BYTE_ORDER_MARKS.items():
         if content.startswith(mark):
             return content[len(mark) :] if encoding == "utf-8" else _recoded(content, encoding)
@@ -114,11 +114,11 @@ def as_utf8(content: bytes, language: str) -> bytes:
 
 
 def source_lines(file: str, language: str) -> list[str]:
-    """Return the lines of a file as its units count them, for showing them; none where it cannot be read."""
+    """Return the lines of a file as its units count them, for display; none if it cannot be read."""
     try:
         with open(file, "rb") as stream:
             text = as_utf8(stream.read(), language).decode(errors="replace")
-    except OSError:  # it was read before, and is gone
+    except OSError:  # deleted since it was read
         return []
     return [line.removesuffix("\r") for line in text.split("\n")]
 

@@ -1,4 +1,4 @@
-"""Turn the syntax tree of tree-sitter into nodes, for any language that has a grammar."""
+"""Convert tree-sitter syntax trees to nodes, for any language with a grammar."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from treedot.trees import Forest
 if TYPE_CHECKING:
     import tree_sitter
 
-N_KINDS = 1 << 16  # of nodes; the last one is ERROR
+N_KINDS = 1 << 16  # node kinds; the last one is ERROR
 MAX_NAME = 100
 
-# What is done with a node of a kind.
+# What to do with a node of a kind:
 _LEAVE_OUT, _STRUCTURE, _IDENTIFIER, _LITERAL, _OPERATOR, _STATEMENT, _DEFINITION, _PARENTHESES = range(8)
 
-# The grammars agree on these: tokens count as operators inside of such expressions.
+# In all grammars, tokens inside these expressions are operators.
 _OPERATION = re.compile(r"binary|unary|update|boolean_op|comparison|assignment|not_op|pointer_expression")
 _OPERATOR_TOKEN = re.compile(r"(?!(?:=|=>|->|\?)$)[-+*/%&|^~<>=!?@]+|[a-z][a-z? ]*")
 _QUOTED = re.compile(rb"(?s)([A-Za-z@$]*)(\"\"\"|'''|[\"'`])(.*)\2")
@@ -34,10 +34,10 @@ _ASSIGNMENTS = (("value", "name"), ("value", "key"), ("value", "property"), ("ri
 
 
 class _Grammar(NamedTuple):
-    """A grammar, and what is done with each kind of its nodes."""
+    """A grammar, and the action for each kind of node."""
 
     language: tree_sitter.Language
-    roles: bytes  # by the kind's number
+    roles: bytes  # indexed by the kind's number
     operations: frozenset[int]
     interpolations: frozenset[int]
     strings: frozenset[int]
@@ -49,11 +49,11 @@ class _Grammar(NamedTuple):
 def parse(
     source: bytes, language: str, entry: Language, file: str, settings: CodeSettings
 ) -> tuple[Forest, int]:
-    """Return the units of a text in UTF-8, and how many more of them a comment says to ignore.
+    """Return the units of a UTF-8 text, and the number of units that comments ignore.
 
-    There are texts on which this takes for ever: it is for processes that can be ended. (The parser's own
-    way to be stopped, a callback, crashes before Python 3.14; and attributes of positions lose references in
-    tree-sitter 0.26.0, so lines are counted here.)
+    Some texts take practically for ever, so call this only in a process that can be killed. (The parser's own
+    timeout, a callback, crashes before Python 3.14. Attributes of positions leak references in tree-sitter
+    0.26.0, so lines are counted here.)
     """
     import tree_sitter
 
@@ -64,13 +64,13 @@ def parse(
 
 @cache
 def is_installed(entry: Language) -> bool:
-    """Whether the grammar of a language is installed."""
+    """Return whether the grammar of a language is installed."""
     return find_spec(entry.module) is not None
 
 
 @cache
 def load_grammar(entry: Language) -> _Grammar:
-    """Load the grammar of an entry of the table."""
+    """Load the grammar of a language."""
     import tree_sitter
 
     module = import_module(entry.module)
@@ -109,21 +109,21 @@ def load_grammar(entry: Language) -> _Grammar:
 
 
 class _Walk:
-    """One walk over a syntax tree, and what it has found so far."""
+    """One walk over a syntax tree, and its results so far."""
 
     def __init__(self, source: bytes, grammar: _Grammar, settings: CodeSettings) -> None:
         self.source, self.grammar, self.settings = source, grammar, settings
-        self.label: list[int] = []  # numbers of kinds, and from N_KINDS on of texts
+        self.label: list[int] = []  # numbers of kinds; from N_KINDS on, of texts
         self.depth: list[int] = []
         self.texts: dict[bytes, int] = {}
-        self.number_of: dict[bytes, int] = {}  # of a text as it is written, with its quotation marks
+        self.number_of: dict[bytes, int] = {}  # number of a text as written, with its quotation marks
         self.found: list[tuple[int, str, str, int, int]] = []
-        self.scope: list[tuple[Any, int, str]] = []  # the last definitions, their depths and full names
+        self.scope: list[tuple[Any, int, str]] = []  # enclosing definitions, with their depths and full names
         self.blurred: list[tuple[int, int]] = []  # nodes, and the numbers of their texts
         self.errors: list[int] = []
 
     def walk(self, tree: tree_sitter.Tree) -> SyntaxTree:
-        """Go through all nodes; here every instruction counts, so this is one long loop."""
+        """Visit all nodes. Every instruction counts here, so this is one long loop."""
         grammar, source, settings = self.grammar, self.source, self.settings
         roles, operations, number_of = grammar.roles, grammar.operations, self.number_of
         add_label, add_depth = self.label.append, self.depth.append
@@ -131,24 +131,24 @@ class _Walk:
         cursor = tree.walk()
         go_down, go_right, go_up = cursor.goto_first_child, cursor.goto_next_sibling, cursor.goto_parent
         broken = tree.root_node.has_error
-        above: list[Any] = [None]  # at each depth the node that all nodes there are children of
+        above: list[Any] = [None]  # the node at each depth whose children are next
         depth = 0
-        around: list[int] = []  # at which depths parentheses are open
-        n_around = 0  # those are no nodes of the tree
+        around: list[int] = []  # the depths of open parentheses
+        n_around = 0  # their number; they are not nodes of the tree
         while True:
             node: Any = cursor.node
             kind = node.kind_id
             role = roles[kind]
             if broken:
                 if node.is_missing:
-                    self.errors.append(self._last_above(depth - n_around))  # what it is missing from
+                    self.errors.append(self._last_above(depth - n_around))  # the node that it is missing from
                     role = _LEAVE_OUT
                 elif node.is_error:
                     self.errors.append(len(self.label))
             if role == _LITERAL and self._has_expressions(node):
                 role = _STRUCTURE
             elif role == _STATEMENT:
-                role = _LEAVE_OUT if self._is_plain_string(node) else _STRUCTURE  # a docstring, a directive
+                role = _LEAVE_OUT if self._is_plain_string(node) else _STRUCTURE  # a docstring or a directive
             elif role == _DEFINITION:
                 self._define(node, above, depth)
                 role = _STRUCTURE
@@ -193,20 +193,20 @@ class _Walk:
                     n_around -= 1
 
     def _last_above(self, level: int) -> int:
-        """Return the last node so far that stands above a level, the parent of what comes there."""
+        """Return the last node above a level, the parent of the next node at this level."""
         node = len(self.depth) - 1
         while self.depth[node] >= level:
             node -= 1
         return node
 
     def _number_text(self, text: bytes) -> int:
-        """Give a text a number, the same that it has with other quotation marks."""
+        """Return the number of a text; its quotation marks do not matter."""
         number = self.texts.setdefault(_unquoted(text), N_KINDS + len(self.texts))
         self.number_of[text] = number
         return number
 
     def _has_expressions(self, node: Any) -> bool:
-        """Tell whether a literal is put together from expressions."""
+        """Return whether a literal contains expressions."""
         kinds = self.grammar.interpolations
         return bool(kinds) and node.child_count > 2 and any(c.kind_id in kinds for c in node.named_children)
 
@@ -217,7 +217,7 @@ class _Walk:
         return only.kind_id in self.grammar.strings and not self._has_expressions(only)
 
     def _define(self, node: Any, above: list[Any], depth: int) -> None:
-        """Note a definition, unless it only mentions what is defined elsewhere."""
+        """Record a definition, unless it only refers to another one."""
         if node.kind_id in self.grammar.with_body and node.child_by_field_name("body") is None:
             return
         scope = self.scope
@@ -232,7 +232,7 @@ class _Walk:
         self.found.append((len(self.label), unit, full_name, node.start_byte, node.end_byte))
 
     def _name(self, node: Any, parent: Any) -> str:
-        """Return what a definition is called; a function without a name as the variable it is given to."""
+        """Return the name of a definition; for an anonymous function, the variable that it is assigned to."""
         named = _name_node(node)
         if named is None and parent is not None:
             for value, name in _ASSIGNMENTS:
@@ -241,7 +241,7 @@ class _Walk:
         if named is None:
             return ""
         name = self._tidy(named)
-        owner = node.child_by_field_name("receiver")  # of a method in Go: (s *Server)
+        owner = node.child_by_field_name("receiver")  # receiver of a Go method: (s *Server)
         if owner is not None:
             words = re.findall(r"[^\W\d]\w*", self._tidy(owner))
             name = f"{words[min(1, len(words) - 1)]}.{name}" if words else name
@@ -283,13 +283,13 @@ class _Walk:
 
 
 def _unquoted(text: bytes) -> bytes:
-    """Return a literal without its quotation marks, but with what stands before them."""
+    """Return a literal without its quotation marks, but with its prefix."""
     quoted = _QUOTED.fullmatch(text)
     return text if quoted is None else quoted[1] + quoted[3]
 
 
 def _name_node(node: Any) -> Any:
-    """Return the node of a definition's name: in C it stands deep inside of its declarator."""
+    """Return the node of a definition's name; in C it is nested in the declarator."""
     fields = map(node.child_by_field_name, ("name", "declarator", "operator", "type"))
     found = next((child for child in fields if child is not None), None)
     inner = found

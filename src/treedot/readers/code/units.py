@@ -1,4 +1,4 @@
-"""Cut functions, classes or the whole file out of the syntax tree of a source file."""
+"""Extract functions, classes or the whole file from the syntax tree of a source file."""
 
 from __future__ import annotations
 
@@ -16,37 +16,37 @@ from treedot.trees import Forest
 from treedot.trees.forest import used_labels
 
 IGNORE = re.compile(rb"treedot:[ \t]*ignore\b")
-MAX_NESTING = 20  # definitions deeper inside of others are no units: each is part of all around it
+MAX_NESTING = 20  # deeper nested definitions are not units: each is part of all enclosing ones
 COMMENTS = (b"#", b"//", b"/*")
-MAX_DECORATORS = 20  # lines between a comment and the definition that it concerns
+MAX_DECORATORS = 20  # most lines between a comment and its definition
 
 
 class Definition(NamedTuple):
-    """A function or a class: where its node stands in the syntax tree, and where its text in the file."""
+    """A function or a class: its position in the syntax tree and in the file."""
 
     node: int
     unit: str
-    name: str  # with what it is defined in, Class.method
-    start: int  # lines from 1 on, both of them inside
+    name: str  # qualified: Class.method
+    start: int  # line numbers from 1, inclusive
     end: int
 
 
 class SyntaxTree(NamedTuple):
-    """The nodes of a file from the root on, each before its children."""
+    """The nodes of a file in pre-order."""
 
     label: IntArray  # indices into labels
     depth: IntArray
     labels: tuple[str, ...]
     definitions: list[Definition]  # in the order of their nodes
-    blurred_node: IntArray  # the leaves whose text was blurred
-    blurred_hash: IntArray  # of their texts
-    errors: IntArray  # nodes at which the source does not follow the grammar
+    blurred_node: IntArray  # leaves whose text was blurred
+    blurred_hash: IntArray  # hashes of their texts
+    errors: IntArray  # nodes where the source does not follow the grammar
 
 
 def cut_units(
     tree: SyntaxTree, source: bytes, file: str, language: str, settings: CodeSettings
 ) -> tuple[Forest, int]:
-    """Return the units of a file with their columns, and how many were left out by a comment."""
+    """Return the units of a file with their columns, and the number of units that comments ignore."""
     order, size, arity = post_order(tree.depth)
     lines = source.count(b"\n") + (not source.endswith(b"\n"))
     whole = Definition(0, "file", "", 1, max(1, lines))
@@ -72,21 +72,21 @@ def cut_units(
 
 
 def _counts(places: IntArray, node: IntArray, size: IntArray) -> list[int]:
-    """Return how many of some places lie in the subtree of each node."""
+    """Return the number of ``places`` within the subtree of each node."""
     counts = np.searchsorted(places, node + size[node]) - np.searchsorted(places, node)
     return [int(count) for count in counts]
 
 
 @njit
 def post_order(depth: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Return the post-order of nodes that stand before their children, and their sizes and arities.
+    """Return the post-order of nodes in pre-order, and their sizes and arities.
 
-    The first result has at each place of the post-order the number of the node that stands there.
+    The first result lists the nodes' pre-order numbers in post-order.
     """
     n = depth.size
     size, arity = np.ones(n, np.int64), np.zeros(n, np.int32)
     order = np.empty(n, np.int64)
-    path = np.empty(n + 1, np.int64)  # the node that is open at each depth
+    path = np.empty(n + 1, np.int64)  # the open node at each depth
     open_ = done = 0
     for i in range(n + 1):
         level = depth[i] if i < n else 0
@@ -105,7 +105,7 @@ def post_order(depth: IntArray) -> tuple[IntArray, IntArray, IntArray]:
 
 
 def _cut_out(order: IntArray, size: IntArray, arity: IntArray, tree: SyntaxTree, node: IntArray) -> Forest:
-    # The nodes below one are before it in post-order, and its ancestors, one per level, after it.
+    # In post-order, descendants precede a node, and its ancestors, one per level, follow it.
     places, offsets = places_of(node - tree.depth[node], size[node])
     nodes = order[places]
     label, labels = used_labels(tree.label[nodes], tree.labels)
@@ -113,9 +113,10 @@ def _cut_out(order: IntArray, size: IntArray, arity: IntArray, tree: SyntaxTree,
 
 
 def _ignored(definitions: list[Definition], source: bytes, size: IntArray) -> set[int]:
-    """Return the nodes of the definitions that a comment says to ignore, with all that is defined in them.
+    """Return the nodes of definitions that a comment ignores, including nested ones.
 
-    A comment concerns the definition that begins on its line or after it, else the innermost around it.
+    A comment applies to the definition that starts on its line or just after it, otherwise to the innermost
+    enclosing one.
     """
     if b"treedot:" not in source:
         return set()
@@ -151,10 +152,10 @@ def _says_ignore(line: bytes) -> bool:
 
 
 def _decorates(line: bytes) -> bool:
-    """Tell whether a line holds a decorator, an annotation or an attribute of what follows it."""
+    """Return whether a line is a decorator, an annotation or an attribute of the next definition."""
     return line.lstrip().startswith((b"@", b"[", b"#["))
 
 
 def stable_hash(text: bytes) -> int:
-    """Return 64 bits that are the same for a text in every process."""
+    """Return a 64-bit hash of a text that is the same in every process."""
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little", signed=True)

@@ -1,4 +1,4 @@
-"""Turn the elements, attributes, texts and comments of HTML and XML into nodes."""
+"""Convert the elements, attributes, texts and comments of HTML and XML to nodes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from treedot.readers.packer import END, Packer
 
 
 class Policies(NamedTuple):
-    """What becomes of the texts of each kind: "keep", "blur" or "drop"."""
+    """The policy for each kind of text: "keep", "blur" or "drop"."""
 
     attributes: str
     text: str
@@ -18,11 +18,11 @@ class Policies(NamedTuple):
 
 
 class Elements(Packer):
-    """Packs the events of a parser, with the method names of lxml's parser targets.
+    """Packs the events of a parser; the methods are those of lxml's parser targets.
 
-    An element is a node, labelled with its tag. Its attributes come first, as ``@name``, by name, since their
-    order has no meaning; texts are ``#text``, comments ``#comment``. Blanks alone are no text. The elements
-    ``once`` occur once and do not end: in a page, what follows after ``</body>`` still belongs to it.
+    An element is a node, labelled with its tag. Its attributes come first, as ``@name``, sorted by name,
+    since their order has no meaning. Texts are ``#text``, comments ``#comment``; blank texts are ignored. The
+    elements in ``once`` occur once and stay open: text after ``</body>`` still belongs to the body.
     """
 
     def __init__(
@@ -31,15 +31,15 @@ class Elements(Packer):
         super().__init__(file, language, named)
         self._once, self._begun = frozenset(once), set[str]()
         self._attributes, self._comments = policies.attributes, policies.comments
-        self._known: dict[str, int] = {}  # the events of tags that begin
-        self._together: dict[tuple[str, ...], array[int]] = {}  # those of attributes that occur together
-        self._pieces: list[str] = []  # of the text that goes on here, unless it is blank
+        self._known: dict[str, int] = {}  # packed start tags
+        self._together: dict[tuple[str, ...], array[int]] = {}  # packed combinations of attributes
+        self._pieces: list[str] = []  # pieces of the current text, unless it is blank
         self.data, self._end_text = self._text_handlers(policies.text)
         self.start, self.end = self._element_handlers()
 
     @property
     def has_begun(self) -> bool:
-        """Whether there was an element of those that occur once."""
+        """Whether one of the elements in ``once`` has started."""
         return bool(self._begun)
 
     def comment(self, text: str) -> None:
@@ -49,10 +49,10 @@ class Elements(Packer):
         self.add("#comment", text.strip(), self._comments)
 
     def close(self) -> None:
-        """Do nothing: the parser says that it is done."""
+        """Do nothing; the parser calls this at its end."""
 
     def forget_unfinished(self) -> None:
-        """Drop the nodes since the last tree, which are no part of one."""
+        """Drop the nodes since the last complete tree."""
         self._pieces.clear()
         super().forget_unfinished()
 
@@ -62,7 +62,7 @@ class Elements(Packer):
         super()._forget(n_events, texts)
 
     def _element_handlers(self) -> tuple[Callable[[str, Mapping[str, str]], None], Callable[[str], None]]:
-        """Return what is called where an element begins and ends: functions of few steps, for speed."""
+        """Return the functions for the start and end of an element, kept short for speed."""
         pieces, end_text, once = self._pieces, self._end_text, self._once
         known, together = self._known.get, self._together.get
         add, extend = self._events.append, self._events.extend
@@ -91,7 +91,7 @@ class Elements(Packer):
         return start, end
 
     def _begins(self, tag: str) -> bool:
-        """Begin an element whose tag is new, unless it has occurred and may not again."""
+        """Begin an element with a new tag, unless it may occur only once and has occurred."""
         if tag not in self._once:
             self._known[tag] = 2 * self._number[tag]
         elif tag in self._begun:
@@ -110,7 +110,7 @@ class Elements(Packer):
             self._together[tuple(attributes)] = self._events[before:]
 
     def _text_handlers(self, policy: str) -> tuple[Callable[[str], object], Callable[[], object]]:
-        """Return what is called with a piece of text, and where a text ends of which there were pieces."""
+        """Return the function for a piece of text, and the one for the end of a text."""
         pieces, number, add = self._pieces, self._number, self._events.append
 
         def blur(text: str) -> None:

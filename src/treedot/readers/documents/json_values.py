@@ -1,4 +1,4 @@
-"""Read JSON: every value, or every item of an array at the top, is a tree."""
+"""Read JSON: every value, or every item of a top-level array, is a tree."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from treedot.readers.stream import TreeStream
 from treedot.readers.text_window import TextWindow
 from treedot.trees import Forest
 
-# The kinds of tokens are groups: brackets and commas; strings, which are keys with a colon behind; numbers;
+# Tokens are groups: brackets and commas; strings, which are keys if a colon follows; numbers;
 # words; anything else.
 _TOKEN = re.compile(
     r'([{}\[\],])|("[^"\\]*+(?:\\.[^"\\]*+)*+")(?:[ \t\n\r]*+(:))?+'
@@ -26,7 +26,7 @@ _SCALARS = {_STRING: "string", _NUMBER: "number", _BOOLEAN: "boolean", _NULL: "n
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 _NEXT_VALUE = re.compile(r"\n(?=[{\[])")
 
-# What may come next, in the words of the error that says so.
+# What may come next, as worded in errors.
 _VALUE, _ITEM = "a value", "a value or ']'"
 _MEMBER, _FIRST_MEMBER = "a key in double quotes and ':'", "a key in double quotes and ':', or '}'"
 _AFTER_ITEM, _AFTER_MEMBER = "',' or ']'", "',' or '}'"
@@ -35,12 +35,12 @@ _CONTAINERS = {"[": ("array", _ITEM), "{": ("object", _FIRST_MEMBER)}
 
 
 def read_values(stream: TreeStream, unit: str = "document", values: str = "blur") -> Iterator[Forest]:
-    """Yield a tree for every value of a stream, or for every item of an array at the top (``"record"``).
+    """Yield a tree for every value of a stream, or for every item of a top-level array (``"record"``).
 
-    An object is a node ``object`` with a child ``key:`` for every member, in the order of the file, which
-    holds the value; an array is a node ``array``. Other values are ``string``, ``number``, ``boolean`` and
-    ``null``, and ``values`` says what becomes of their texts. After an error that ``on_bad`` survives,
-    reading goes on with the next line that begins with a bracket.
+    An object is a node ``object`` with a child ``key:`` for every member, in file order, which holds the
+    value; an array is a node ``array``. Other values are ``string``, ``number``, ``boolean`` and ``null``;
+    ``values`` is the policy for their texts. After an error, if ``on_bad`` returns, reading resumes at the
+    next line that starts with a bracket.
     """
     window = _Window(stream)
     packer = Packer(stream.name, "json", named=True)
@@ -71,15 +71,15 @@ class _Window(TextWindow):
         return encoding, "strict"
 
     def too_long(self) -> SourceError:
-        return SourceError(f"{self.place(0)}: no comma or bracket follows for {MAX_TEXT:,} characters")
+        return SourceError(f"{self.place(0)}: no comma or bracket within {MAX_TEXT:,} characters")
 
     def tokens(self) -> Iterator[re.Match[str]]:
-        """Yield the tokens from here on; one that may go on behind the end of the text waits for more."""
+        """Yield the remaining tokens; one that may continue after the window waits for more text."""
         while True:
             text = self.text
             end = len(text) if self.ended else max(map(text.rfind, ",]}")) + 1
             for token in _TOKEN.finditer(text, self.at, end):
-                if token[0] == '"' and (self.problem or not self.ended):  # a string that goes on
+                if token[0] == '"' and (self.problem or not self.ended):  # the string continues
                     break
                 self.at = token.end()
                 yield token
@@ -91,17 +91,17 @@ class _Window(TextWindow):
 
 
 class _Parser:
-    """Packs the values that tokens form; no value is too deep for it."""
+    """Packs the values of tokens, to any depth."""
 
     def __init__(self, window: _Window, packer: Packer, records: bool, policy: str) -> None:
         self._window, self._packer, self._records, self._policy = window, packer, records, policy
-        self._open: list[str] = []  # the brackets of the arrays and objects around
-        self._outside = 0  # how many of them are around the trees: 1 in an array of records
+        self._open: list[str] = []  # brackets of the enclosing arrays and objects
+        self._outside = 0  # the depth of trees: 1 in an array of records
         self._expected = _VALUE
         self._first_line = 0
 
     def add(self, token: re.Match[str]) -> bool:
-        """Take a token; tell whether it finishes a tree."""
+        """Add a token; return whether it completes a tree."""
         kind, expected = token.lastindex, self._expected
         if expected is _VALUE or expected is _ITEM:
             if len(self._open) == self._outside:
@@ -125,7 +125,7 @@ class _Parser:
         raise TreeSyntaxError(f"{self._window.place(token.start())}: expected {expected}, found {shown}")
 
     def end(self) -> None:
-        """Raise where a value is not finished."""
+        """Raise if a value is incomplete."""
         if self._open:
             place = self._window.place(self._window.at)
             raise TreeSyntaxError(f"{place}: expected {self._expected}, found the end of the file")
@@ -134,11 +134,11 @@ class _Parser:
         kind = token.lastindex or _OTHER
         if self._policy == "keep" and kind != _NULL:
             self._packer.add(_SCALARS[kind], self._string(token) if kind == _STRING else token[0], "keep")
-        elif self._policy != "drop" or len(self._open) == self._outside:  # a tree has a root
+        elif self._policy != "drop" or len(self._open) == self._outside:  # a tree has one root
             self._packer.leaf(_SCALARS[kind])
 
     def _string(self, token: re.Match[str]) -> str:
-        """Return what a string stands for; half of a surrogate pair, which is no character, is replaced."""
+        """Return the value of a string; half a surrogate pair, which is not a character, is replaced."""
         text = token[_STRING][1:-1]
         if "\\" not in text:
             return text
@@ -157,7 +157,7 @@ class _Parser:
 
     def _finish(self) -> bool:
         self._open.pop()
-        if len(self._open) < self._outside:  # this was the array around records
+        if len(self._open) < self._outside:  # the end of the array of records
             self._outside, self._expected = 0, _VALUE
             return False
         self._packer.finish()

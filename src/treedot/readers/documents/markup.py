@@ -1,4 +1,4 @@
-"""Read HTML by lxml and XML by expat: each document, or each element below the root, is a tree."""
+"""Read HTML with lxml and XML with expat: a tree for each document, or for each element below the root."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from treedot.readers.recognition import refuse_other_files
 from treedot.readers.stream import TreeStream
 from treedot.trees import Forest
 
-MAX_BYTES = 1 << 28  # of a page
-MAX_STEPS = 1 << 31  # from open element to open element, in search of the one that a closing tag names
-PAGE_CHUNK = 1 << 12  # bytes: small, since what they hold is bounded before they are parsed
-XML_CHUNK = 1 << 20  # bytes: large, since expat looks again at a tag that goes on
+MAX_BYTES = 1 << 28  # largest page
+MAX_STEPS = 1 << 31  # steps between open elements, when closing tags are matched
+PAGE_CHUNK = 1 << 12  # bytes: small, since limits are checked before each piece is parsed
+XML_CHUNK = 1 << 20  # bytes: large, since expat rescans an incomplete tag
 
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s{0,9}=\s{0,9}[\"']?([\w.:-]{1,40})", re.IGNORECASE)
@@ -27,9 +27,9 @@ _CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s{0,9}=\s{0,9}[\"']?([\w.:-]{1
 def read_page(
     stream: TreeStream, attributes: str = "blur", text: str = "blur", comments: str = "drop"
 ) -> Iterator[Forest]:
-    """Yield the one tree of a page, which is repaired as libxml2 does it.
+    """Yield the single tree of a page, repaired by libxml2.
 
-    The parser reports what it meets, so that depth is bounded by memory alone.
+    The parser is event-based, so only memory limits the depth.
     """
     try:
         from lxml import etree
@@ -42,7 +42,7 @@ def read_page(
     try:
         _check_kind(raw, name)
         if len(raw) > MAX_BYTES:
-            raise SourceError(f"{name}: a page of more than {MAX_BYTES >> 20} MiB, which is the limit")
+            raise SourceError(f"{name}: the page is larger than {MAX_BYTES >> 20} MiB, the limit")
         _feed_page(parser, _in_utf8(raw), elements, name)
         if not elements.has_begun:
             raise SourceError(f"{name}: this is not HTML: no element found")
@@ -63,7 +63,7 @@ def _check_kind(head: bytes, name: str) -> None:
 
 
 def _feed_page(parser: Any, page: bytes, elements: Elements, name: str) -> None:
-    """Parse a page; what could take more than linear time is bounded before it is begun."""
+    """Parse a page; limits are checked before any step that could take more than linear time."""
     steps = 0
     for start in range(0, len(page), PAGE_CHUNK):
         chunk = page[start : start + PAGE_CHUNK]
@@ -78,7 +78,7 @@ def _feed_page(parser: Any, page: bytes, elements: Elements, name: str) -> None:
 
 
 def _in_utf8(raw: bytes) -> bytes:
-    """Return a page in UTF-8: as its first bytes mark it, else if it is that, else as it declares."""
+    """Return a page in UTF-8; the encoding is given by a byte order mark, valid UTF-8, or a declaration."""
     marked = next((_MARKS[mark] for mark in _MARKS if raw.startswith(mark)), None)
     try:
         text = raw.decode(marked, errors="replace") if marked else raw.decode()
@@ -88,7 +88,7 @@ def _in_utf8(raw: bytes) -> bytes:
         declared = _CHARSET.search(raw[:1024])
         try:
             text = raw.decode(declared[1].decode() if declared else "cp1252", errors="replace")
-        except (LookupError, ValueError):  # no encoding of text
+        except (LookupError, ValueError):  # not a text encoding
             text = raw.decode("cp1252", errors="replace")
     return text.removeprefix("\ufeff").replace("\0", "\ufffd").encode(errors="replace")
 
@@ -102,8 +102,8 @@ def read_elements(
 ) -> Iterator[Forest]:
     """Yield the tree of a document, or one for every element below its root (``unit="record"``).
 
-    Entities that a document declares stay as they are written in texts, and nothing is read from elsewhere.
-    What stands before an error, of records, is read.
+    Entities declared by a document are kept as written, and no other file is read. Records before an error
+    are read.
     """
     name, on_bad = stream.name, stream.on_bad
     document = _Document(name, unit == "record", Policies(attributes, text, comments))
@@ -124,18 +124,18 @@ def read_elements(
     except expat.ExpatError as error:
         place = f"{name}:{error.lineno}:{error.offset + 1}"
         on_bad(TreeSyntaxError(f"{place}: this is not XML: {expat.errors.messages[error.code]}"))
-    except (LookupError, ValueError) as error:  # of an encoding that is not known
-        on_bad(error if isinstance(error, SourceError) else SourceError(f"{name}: cannot read it: {error}"))
+    except (LookupError, ValueError) as error:  # unknown encoding
+        on_bad(error if isinstance(error, SourceError) else SourceError(f"cannot read {name}: {error}"))
     if len(document):
         yield document.take()
 
 
 class _Document(Elements):
-    """The elements of an XML document, as expat reports them."""
+    """The elements of an XML document, from the events of expat."""
 
     def __init__(self, file: str, records: bool, policies: Policies) -> None:
         super().__init__(file, "xml", named=records, policies=policies)
-        self._roots = int(records)  # how many levels of elements are left out
+        self._roots = int(records)  # levels of elements above the trees
         self._level = 0
         self._first_line = 0
         self.parser = parser = expat.ParserCreate()
@@ -144,12 +144,12 @@ class _Document(Elements):
         parser.EndElementHandler = self._ended
         parser.CharacterDataHandler = self.data
         parser.CommentHandler = self.comment
-        parser.DefaultHandler = self._other  # with it, expat does not put in what entities stand for
+        parser.DefaultHandler = self._other  # with this handler, expat does not expand entities
 
     def _started(self, tag: str, attributes: dict[str, str]) -> None:
         if self._level == self._roots:
             self._first_line = self.parser.CurrentLineNumber
-            self.forget_unfinished()  # what stands between the trees
+            self.forget_unfinished()  # text between the trees
         if self._level >= self._roots:
             self.start(tag, attributes)
         self._level += 1

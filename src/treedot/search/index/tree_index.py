@@ -73,7 +73,7 @@ class TreeIndex:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._file = read_index(path)
-        self._is_renumbered = False  # by another process, since this object was opened
+        self._is_renumbered = False  # whether another process has renumbered it since this object was opened
 
     @property
     def vectorizer(self) -> FragmentVectorizer:

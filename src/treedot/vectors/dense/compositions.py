@@ -27,7 +27,7 @@ class Algebra(ABC):
     size : int
         The dimension d of the vectors.
     seed : int
-        Every random choice follows from it.
+        The seed of all random choices.
     """
 
     name: str
@@ -168,7 +168,7 @@ class MixedProduct(Algebra):
     A label is a vector of signs over √d in which every sixteen elements that a mixer combines are
     one of the 896 sign vectors that the Hadamard matrix over 4 maps to signs again. So labels stay
     signs as left and as right operand, while sums of fragments are mixed. Mixing keeps their norms
-    from scattering, as they do with a plain product.
+    from scattering, which they would with a plain product.
     """
 
     name = "mixed"

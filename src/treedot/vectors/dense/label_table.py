@@ -122,4 +122,6 @@ class LabelTable:
         for array, values in zip(table, self._table, strict=True):
             array[:old] = values
         self._table = type(self._table)(*table)
-        self._used = np.concatenate([self._used, np.zeros(size - old, np.int64)])
+        used = np.zeros(size, np.int64)  # of rows never used, no page is touched
+        used[:old] = self._used
+        self._used = used

@@ -39,7 +39,7 @@ def gaussian_units(seed: int, texts: Sequence[str], size: int) -> FloatArray:
     """Return a unit vector with Gaussian direction for every text (section 3.1.1), shape ``(n, size)``."""
     key = keys(seed, texts, "label")
     units = np.empty((len(key), size))
-    rows = max(1, 2**14 // size)  # so few that they fit into the processor's cache
+    rows = max(1, 2**14 // size)  # few enough for the processor's cache
     for start in range(0, len(key), rows):
         normal = _normal_quantile(uniform_integers(key[start : start + rows], size))
         units[start : start + rows] = normal / np.sqrt(_sum_in_halves(normal * normal))

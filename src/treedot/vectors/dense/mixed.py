@@ -81,7 +81,7 @@ class MixedEncoder:
         """Return the signs of labels after mixing."""
         head = np.empty((len(texts), self.algebra.size // LANES), np.uint16)
         child = np.empty_like(head)
-        rows = max(1, 2**18 // self.algebra.size)  # so few that they fit into the processor's cache
+        rows = max(1, 2**18 // self.algebra.size)  # few enough for the processor's cache
         for start in range(0, len(texts), rows):
             part = slice(start, start + rows)
             if compiles(head[part].size):

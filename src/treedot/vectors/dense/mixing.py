@@ -182,8 +182,8 @@ def mix_sign_words(signs: SignWords, shuffle: Shuffle, out: Row) -> None:
 class Sum(NamedTuple):
     """The coefficients of the sum ``b · signs ⊗ x + a · label`` for butterflies x.
 
-    The label is a row of sign words or of numbers. The signs may be multiplied by a label, and then are of
-    the same type.
+    The label is a row of sign words or of numbers. If the signs are already multiplied by a label, they have
+    the type of that label.
     """
 
     a: Any

@@ -71,7 +71,7 @@ class Weights(NamedTuple):
     decay: float  # λ
     step: float  # w
     node: float  # λ √μ
-    max_length: int  # of subsequences, 0 for any
+    max_length: int  # the longest subsequence, 0 for any length
     label: float  # the largest magnitude in a label
 
 

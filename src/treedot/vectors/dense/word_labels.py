@@ -17,7 +17,7 @@ from treedot.kernels.word_vectors import WordVectors, part_of_speech
 from treedot.vectors.dense.compositions import MixedProduct, Mixer
 from treedot.vectors.dense.labels import bits, permutation
 
-ROTATIONS = (3, 7, 11)  # of the mixers; three rounds of 16 spread an element over 4096 others
+ROTATIONS = (3, 7, 11)  # rotations of the mixers; three rounds of 16 spread an element over 4096 others
 KEPT = 64  # isometries in the cache; there are few parts of speech
 
 Mix = Callable[[Mixer, FloatArray], FloatArray]
@@ -42,7 +42,7 @@ class Isometry:
     def __init__(self, dimensions: int, size: int, seed: int, name: str) -> None:
         self.coordinate: IntArray = permutation(seed, f"{name} coordinates", size) % dimensions
         self.negative: BoolArray = bits(keys(seed, [f"{name} signs"], "shuffle"), size)[0]
-        self.length = np.sqrt(np.bincount(self.coordinate, minlength=dimensions))  # of coordinates' images
+        self.length = np.sqrt(np.bincount(self.coordinate, minlength=dimensions))  # lengths of the images
         self.mixers = [Mixer(size, seed, f"{name} {turn}", turn) for turn in ROTATIONS]
 
     def __call__(self, vectors: FloatArray, mix: Mix = Mixer.__call__) -> FloatArray:

@@ -45,7 +45,7 @@ def open_device(name: str) -> Any:
         )
     try:
         device = torch.device(name)
-        torch.cuda.init()  # type: ignore[no-untyped-call]
+        torch.cuda.init()
         torch.cuda.get_device_properties(device)
     except (AssertionError, RuntimeError, ValueError) as error:
         first_line = str(error).strip().splitlines()[0]

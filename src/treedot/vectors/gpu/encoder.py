@@ -58,7 +58,7 @@ class GpuEncoder:
         algebra: Any = spec.algebra()
         made: Any = MixedOnGpu if spec.composition == "mixed" else ProductOnGpu
         self._composition = made(algebra, self._gpu)
-        self._prepare_on = torch.cuda.Stream(self.device, priority=-1)  # type: ignore[no-untyped-call]  # is served first
+        self._prepare_on = torch.cuda.Stream(self.device, priority=-1)  # is served first
         self._lock = RLock()  # all calls share label tables and working memory
         self._memory = [torch.empty(0, dtype=torch.int32) for _ in range(3)]
 
@@ -185,7 +185,7 @@ class GpuEncoder:
         import torch
 
         if isinstance(weights, np.ndarray):
-            weights = weights.copy()  # of a model they cannot be written to, which PyTorch warns of
+            weights = weights.copy()  # those of a model are read-only, which PyTorch warns of
         weights = torch.as_tensor(weights, dtype=torch.float32, device=self.device)
         if weights.ndim != 2 or weights.shape[1] != self.spec.n_components:
             wanted = f"(rows, {self.spec.n_components})"

@@ -20,7 +20,7 @@ TAG_BYTES = 1 << 33  # the limit of the vectors of pre-terminals, which is also 
 THREADS = 1024  # on a multiprocessor, with 64 registers each
 STATIC = 1536  # bytes of a block's shared memory that are not for rows; mixed.cu uses up to 1412
 OF_SYSTEM = 1024  # further bytes that each block on a multiprocessor takes
-TREES = 2  # that a block encodes before it ends, so that other streams can run
+TREES = 2  # trees that a block encodes before it ends, so that other streams can run
 
 
 class Way(NamedTuple):
@@ -115,7 +115,7 @@ class MixedOnGpu:
 
         size, labels, way, n_trees = self._size, self.labels, group.way, len(group.trees)
         at_a_time = min(n_trees, way.blocks * self._gpu.properties.multi_processor_count)
-        trees = n_trees if way.in_global else min(TREES, n_trees // at_a_time)  # of a block
+        trees = n_trees if way.in_global else min(TREES, n_trees // at_a_time)  # per block
         blocks = at_a_time if way.in_global else -(-n_trees // trees)
         kernel = self._kernel(
             "encode", BLOCKS=way.blocks, ROWS_IN_GLOBAL=int(way.in_global), RESCALED=int(group.large)

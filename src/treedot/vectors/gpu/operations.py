@@ -46,7 +46,7 @@ class Operations(NamedTuple):
     from 1, plus ``LAST`` for a last child; places from ``LAST`` on are 0.
     """
 
-    words: IntArray  # of shape (operations, 4)
+    words: IntArray  # shape (operations, 4)
     offsets: IntArray  # the limits of the operations of each tree, which are those of its nodes
     rows: IntArray  # by tree: the number of rows it needs
     large: BoolArray  # by tree: whether its elements may overflow float32

@@ -16,7 +16,7 @@ from treedot.vectors.gpu.labels import LabelTables
 from treedot.vectors.gpu.operations import LAST, Operations
 
 STATIC = 1024  # further bytes of shared memory; product.cu uses up to 900
-MOST_CHILDREN = GROUP  # of a node; only the processor handles wider nodes, in nested groups
+MOST_CHILDREN = GROUP  # wider nodes, in nested groups, are left to the processor
 
 
 class Sent(NamedTuple):

@@ -106,7 +106,7 @@ class Tables(NamedTuple):
 
     phases: FloatArray  # real and imaginary parts, times √λ
     shuffle: IntArray
-    weight: FloatArray  # of a prefix, by its number of productions
+    weight: FloatArray  # the weight of a prefix, by its number of productions
 
 
 class Below(NamedTuple):
@@ -122,7 +122,7 @@ class BlockMemory(NamedTuple):
     """Working memory for the prefixes of one tree at a time."""
 
     stack: IntArray  # nodes that wait for their parents
-    hash: WordArray  # of every node's production
+    hash: WordArray  # the hash of every node's production
     below: Below
     first: IntArray  # the prefixes of every node are first … last - 1
     last: IntArray
@@ -203,7 +203,7 @@ def _fill_below(
             inner += arity[stack[i]] > 0
         below.first[node] = 0
         if inner > 0:
-            row = end + inner  # of the last H, which is 1: nothing follows
+            row = end + inner  # the row of the last H, which is 1: nothing follows
             end = row + 1
             below.exponent[row] = 0
             store(below.value, ROW * row, splat(1.0))

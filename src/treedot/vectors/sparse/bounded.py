@@ -84,7 +84,7 @@ class FoundFragments(NamedTuple):
     """
 
     stack: IntArray  # nodes that wait for their parents
-    hash: WordArray  # of every node's production
+    hash: WordArray  # the hash of every node's production
     first: IntArray
     last: IntArray
     sum: WordArray

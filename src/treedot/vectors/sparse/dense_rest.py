@@ -48,7 +48,7 @@ from treedot.vectors.sparse.bounded import GOLD, hash_productions
 from treedot.vectors.sparse.reference import WIDE, child_mixer, node_mixer
 
 SLACK = 20  # rows between 2^-20 and 2^20 are not rescaled, even if their pessimistic bound is larger
-MAX_VALUES = 2**28  # in the rows of open nodes
+MAX_VALUES = 2**28  # numbers in the rows of open nodes
 ALL = 0  # the index of the row of all fragments of a node; row k is for cost k
 
 
@@ -63,7 +63,7 @@ class NodeTable(NamedTuple):
     """The properties of the nodes of one tree, computed before composing."""
 
     stack: IntArray  # nodes that wait for their parents
-    hash: WordArray  # of the production
+    hash: WordArray  # the hash of the production
     parent: IntArray
     position: IntArray  # among its siblings
     reach: IntArray  # the largest cost of a fragment rooted here, at most the budget + 1
@@ -90,7 +90,7 @@ class OpenNodes(NamedTuple):
     signs: SignWords
     row: IntArray  # numbers in the pool: of the row of ALL fragments, then by cost; -1 if there is none
     exponent: IntArray  # all rows of the node are over 2^exponent
-    bound: FloatArray  # of the magnitudes in all rows together
+    bound: FloatArray  # a bound of the magnitudes in all rows
     unused: Unused
 
 

@@ -243,7 +243,7 @@ def _check(dictionary: FragmentDictionary) -> None:
         raise ValueError("its keys are not sorted")
     documents = dictionary.documents
     if documents.dtype.kind != "i" or ((documents < 0) | (documents > dictionary.n_trees)).any():
-        raise ValueError("a fragment has a negative number of trees, or more than there are")
+        raise ValueError("the number of trees with a fragment is negative, or larger than that of all trees")
     single = position < 0
     limits = np.where(single, len(dictionary.productions), n)
     others = np.flatnonzero(~single)

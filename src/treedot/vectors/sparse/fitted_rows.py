@@ -106,7 +106,7 @@ class FittedRows(NamedTuple):
         return cls(spec, checked_idf(weights, n_columns, spec.rest), learned, parameters)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to a file, whole or not at all."""
+        """Write everything to a file, atomically."""
         arrays, settings = self.arrays, self.settings
         description = {"format": VECTORIZER_FORMAT, "settings": settings}
         write_arrays(path, description | {"fingerprint": fingerprint_of(settings, arrays)}, arrays)

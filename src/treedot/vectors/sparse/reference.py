@@ -23,7 +23,7 @@ WIDE = 3  # nodes with more children than this are mixed before each child
 LANES = 16
 
 BLOCK = 4  # values: the real and imaginary parts of two complex numbers
-COORDINATES = 16  # of internal vectors of phases; a block contains two of them
+COORDINATES = 16  # coordinates of an internal vector of phases; a block contains two of them
 POSITIONS = 256  # number of child positions with different shuffles; further ones reuse them
 PHASES = 256
 TURN = 3  # coordinates by which frames turn from a node of the prefix to its parent

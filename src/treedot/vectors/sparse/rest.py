@@ -39,9 +39,10 @@ class DenseRest:
         self._mixers = dense_rest.make_mixers(spec.rest_size, spec.seed)
 
     def encode(self, chunk: chunks.Chunk, exact: bool) -> RestRows:
-        """Return unit vectors, or empty rows for trees without a rest; the factors are lengths.
+        """Return the rests as unit vectors, with lengths as factors; empty rows for trees without a rest.
 
-        Sums of squares, near 1 apart from rounding, are omitted if rows get their ``exact`` lengths.
+        The sums of squares are 1, apart from rounding. With ``exact``, rows get their exact lengths without
+        them, so they are left out.
         """
         vectors = np.empty((chunk.n_trees, self.width), self.spec.dtype)
         log_lengths = np.empty(chunk.n_trees)

@@ -21,16 +21,16 @@ from treedot.vectors import chunks
 from treedot.vectors.sparse import bounded
 from treedot.vectors.spec import SparseSpec
 
-UNBOUNDED = 2**30 - 1  # stands for no budget; the sum of two costs still fits into 32 bits
-MOST_PRODUCTIONS = 4096  # of a fragment; a tree with a larger one has too many fragments to list
+UNBOUNDED = 2**30 - 1  # means no budget; the sum of two costs still fits into 32 bits
+MOST_PRODUCTIONS = 4096  # in a fragment; a tree with a larger one has too many fragments to list
 TABLED = 64  # counts below this have a table of damped values
 
 
 class LearnedColumns(NamedTuple):
-    """What was learned from other trees: sorted keys, their weights, and the weight of all other keys.
+    """Columns learned from other trees: sorted keys, their weights, and the weight of all other keys.
 
-    The keys are those of the fragments that have columns. For hashed columns they are the columns, in the
-    first bits.
+    A key identifies a fragment that has a column. For hashed columns, the first bits of a key are the number
+    of the column.
     """
 
     key: WordArray
@@ -61,7 +61,7 @@ class Rules(NamedTuple):
     learned: bool  # whether keys are looked up, for their columns, their weights or both
     dictionary: bool  # whether columns are looked up
     limit: float  # the largest value of the number type
-    weight: FloatArray  # of a fragment, by its number of productions
+    weight: FloatArray  # the weight of a fragment, by its number of productions
     damped: FloatArray  # g of small counts
     damping: int  # the index of g in DAMPINGS
 
@@ -91,7 +91,7 @@ class RowMemory(NamedTuple):
 
     found: bounded.FoundFragments
     table: bounded.SortedKeys
-    occurrences: IntArray  # of every distinct fragment, at the number of its first occurrence
+    occurrences: IntArray  # the count of every distinct fragment, at the number of its first occurrence
     value: FloatArray
 
     @classmethod

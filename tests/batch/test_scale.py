@@ -733,7 +733,7 @@ def test_names_of_vectors_are_taken_whatever_their_kind(tmp_path):
 @pytest.mark.parametrize(("first", "then"), [(True, 5), (1, "7"), ({"a": 1}, {"b": 2}), ("x", True)])
 def test_no_value_of_a_column_is_made_another_one(first, then):
     types = {name: array.type for name, array in typed_columns({"c": [first]}, 1, None).items()}
-    with pytest.raises(SourceError, match=r"the column 'c' holds .* before: make it one type"):
+    with pytest.raises(SourceError, match=r"the column 'c' is of type .* before: convert it to one type"):
         typed_columns({"c": [then]}, 1, types)
 
 

@@ -45,7 +45,7 @@ def do_apart(function: Callable[..., R], *arguments: Any, file: str, max_seconds
                 "read_code(max_seconds=…)"
             )
             raise TooSlowError(f"{file}: {message}") from None
-        raise CrashError(f"{file}: cannot be read: it crashes the parser") from None
+        raise CrashError(f"{file}: crashes the parser") from None
     except TreedotError:
         _idle.append(process)
         raise

@@ -46,6 +46,7 @@ from benchmarks import (
     templates,
     threads,
     trees,
+    words,
 )
 from strategies import random_forest
 from treedot import FragmentVectorizer
@@ -151,6 +152,7 @@ def test_every_program_is_tried_here():
         partial,
         partial_vectors,
         passes,
+        regression,
         rows,
         scale,
         smoothed_vectors,
@@ -158,6 +160,7 @@ def test_every_program_is_tried_here():
         streaming,
         templates,
         threads,
+        words,
     }
     assert {module.__name__ for module in PROGRAMS} == {module.__name__ for module in tried}
 
@@ -207,6 +210,7 @@ def test_trees_to_measure_on_are_there_without_any_corpus(data, tmp_path):
         (streaming, ["--trees", "200", "--passes", "1", "--kills", "0"]),
         (templates, ["--seeds", "1", "--pages", "1"]),
         (threads, ["--threads", "1"]),
+        (words, ["QC coarse"]),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )

@@ -41,6 +41,21 @@ def test_train_says_what_it_found(tmp_path, capsys):
     assert LinearModel.load(tmp_path / "m").inputs[0].rows.spec.budget == 3
 
 
+def test_train_chooses_columns_beside_the_fragments(tmp_path, capsys):
+    options = ["--words", "choose", "--idf", "choose", "--labels", "no", "--decay", "0.4", "0.2"]
+    assert main(["train", QUESTIONS, "--class", "label", "-o", str(tmp_path / "m"), *options]) == 0
+    said = capsys.readouterr().out
+    assert "21 of 24 choices of settings were dropped after less training" in said
+    assert said.count("in cross-validation") == 3
+    training = LinearModel.load(tmp_path / "m").facts["training"]
+    assert (", words" in said.splitlines()[-1]) == training["words"]
+    assert main(["train", QUESTIONS, "--class", "label", "-o", str(tmp_path / "n"), "--words", "yes"]) == 0
+    assert LinearModel.load(tmp_path / "n").facts["training"]["words"] is True
+    streamed = ["--words", "yes", "--checkpoint", str(tmp_path / "c")]
+    assert main(["train", QUESTIONS, "--class", "label", "-o", str(tmp_path / "o"), *streamed]) == 1
+    assert "--words needs all trees in memory: remove --checkpoint" in capsys.readouterr().err
+
+
 def test_an_existing_model_is_replaced_only_where_that_is_asked(model, capsys):
     command = ["train", QUESTIONS, "--class", "label", "-o", str(model), "--decay", "0.2", "--C", "1"]
     before = (model / "config.json").read_bytes()

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from treedot._runtime.hashing import keys
+from treedot.models.inputs.hashed_terms import BITS
 from treedot.models.inputs.table import Table
-from treedot.models.inputs.text_input import BITS, TextInput, ngrams
+from treedot.models.inputs.text_input import TextInput, ngrams
 
 
 def rows_of(*texts):

@@ -148,7 +148,7 @@ def test_too_few_passes_are_told(questions):
     ("options", "message"),
     [
         ({"decay": 2}, "from 0 to 1, not 2"),
-        ({"decay": []}, "decay must be a number or a non-empty sequence"),
+        ({"decay": []}, "decay must be one value or a non-empty sequence"),
         ({"C": 0}, "C must be a number above 0"),
         ({"C": ("a",)}, "C must be a number above 0"),
         ({"cv": 1}, "cv must be at least 2"),

@@ -248,7 +248,7 @@ def test_equal_numbers_are_learned(questions):
     ("options", "message"),
     [
         ({"alpha": 0}, "alpha must be a number above 0"),
-        ({"alpha": []}, "alpha must be a number or a non-empty sequence"),
+        ({"alpha": []}, "alpha must be one value or a non-empty sequence"),
         ({"decay": 2.0}, "decay"),
         ({"tol": 0}, "tol must be a number above 0"),
         ({"max_iter": 0}, "max_iter"),

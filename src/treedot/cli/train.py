@@ -32,6 +32,12 @@ if TYPE_CHECKING:
     from treedot.models.inputs.table import Columns
 
 MOST_CLASSES = 20  # a column of more distinct numbers is a target of regression
+BESIDE = {
+    "idf": "weight columns by their inverse document frequency",
+    "words": "learn from the words of the leaves and their pairs, beside the fragments",
+    "labels": "learn from the labels of the inner nodes, beside the fragments",
+}
+CHOICES: dict[str, Any] = {"no": False, "yes": True, "choose": (False, True)}
 COLUMNS = {
     "tree": "a column of trees (default: the one that --column names)",
     "number": "a column of numbers, which are standardised",
@@ -81,6 +87,9 @@ def add_options(command: argparse.ArgumentParser) -> None:
         metavar="N",
         help="largest number of passes over the trees (default: 1000; with --checkpoint 20)",
     )
+    for name, what in BESIDE.items():
+        help = f"{what}; choose lets cross-validation decide (default: no)"
+        command.add_argument(f"--{name}", choices=CHOICES, help=help)
     columns = command.add_argument_group(
         "examples of several columns",
         "Each option may be given several times. The model stores the names of its columns: predict, "
@@ -144,8 +153,14 @@ def _train_in_memory(options: argparse.Namespace) -> None:
     if is_regression:
         show_regression_trials(model, options.output)
     else:
-        trials = (trial._asdict() for trial in model.trials_)
-        show_trials(trials, model.decay_, model.C_, options.output)
+        trials = [trial._asdict() for trial in model.trials_]
+        show_trials(
+            trials,
+            model.decay_,
+            model.C_,
+            options.output,
+            [name for name in BESIDE if getattr(model, f"{name}_")],
+        )
 
 
 def _is_regression(labels: list[str], options: argparse.Namespace) -> bool:
@@ -173,8 +188,8 @@ def _classifier(settings: dict[str, Any], options: argparse.Namespace) -> Any:
 
 def _regressor(settings: dict[str, Any], options: argparse.Namespace) -> Any:
     """Return a ``TreeRegressor``; raise ParameterError for options that only classes have."""
-    for name, is_given in (("C", options.C), ("balanced", options.balanced), ("passes", options.passes)):
-        if is_given:
+    for name in ("C", "balanced", "passes", *BESIDE):
+        if getattr(options, name):
             raise ParameterError(f"--{name} is a setting of classes: remove it, or add --classify")
     shared = {name: value for name, value in settings.items() if name != "class_weight"}
     alpha = {} if options.alpha is None else {"alpha": options.alpha}
@@ -190,7 +205,7 @@ def _train_streamed(options: argparse.Namespace) -> None:
     target, skipped = Path(options.output), Skipped(options.skip_bad)
     reading = {"format": options.format, "column": options.column, "unit": options.unit}
     with resumable(options) as folder, contextlib.ExitStack() as stack:
-        for name in ("group", "weight", "regress", "alpha"):
+        for name in ("group", "weight", "regress", "alpha", *BESIDE):
             if getattr(options, name) not in (None, False):
                 raise ParameterError(f"--{name} needs all trees in memory: remove --checkpoint")
         check_apart(target, folder)
@@ -213,6 +228,7 @@ def _settings(options: argparse.Namespace, n_features: int) -> dict[str, Any]:
         **{f"{kind}_columns": getattr(options, f"{kind}_column") for kind in COLUMNS},
         "n_jobs": options.jobs,
         **training_settings(options),
+        **{name: CHOICES[getattr(options, name)] for name in BESIDE if getattr(options, name)},
         **passes,
         **_vectorizer_or_kernel(options, n_features),
     }

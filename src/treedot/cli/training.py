@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -70,11 +70,24 @@ def show_streamed(model: td.LinearModel, output: str) -> None:
     show_trials(training["trials"], training["decay"], training["C"], output)
 
 
-def show_trials(trials: Iterable[dict[str, Any]], decay: float | None, C: float, output: str) -> None:
-    """Print the accuracy of each choice of settings, and the choice of the model."""
-    for trial in trials:
-        print("  decay {decay:g}, C {C:g}: accuracy {accuracy:.3f} in cross-validation".format(**trial))
-    show(f"{output}: decay {decay:g}, C {C:g}")
+def show_trials(
+    trials: Iterable[dict[str, Any]], decay: float | None, C: float, output: str, beside: Sequence[str] = ()
+) -> None:
+    """Print the accuracy of each choice of settings that was tried on all folds, and that of the model."""
+    listed = list(trials)
+    most = max((trial.get("folds") or 0 for trial in listed), default=0)
+    dropped = [trial for trial in listed if (trial.get("folds") or 0) < most]
+    if dropped:
+        print(f"  {len(dropped)} of {len(listed)} choices of settings were dropped after less training")
+    for trial in listed:
+        if trial not in dropped:
+            more = "".join(f", {name}" for name in ("idf", "words", "labels") if trial.get(name))
+            print(
+                "  decay {decay:g}, C {C:g}{more}: accuracy {accuracy:.3f} in cross-validation".format(
+                    more=more, **trial
+                )
+            )
+    show(f"{output}: decay {decay:g}, C {C:g}{''.join(f', {name}' for name in beside)}")
 
 
 def show_regression_trials(model: td.TreeRegressor, output: str) -> None:

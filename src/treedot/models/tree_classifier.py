@@ -17,13 +17,13 @@ from treedot.models.classes import check_classes
 from treedot.models.inputs.table import Table, check_trees
 from treedot.models.inputs.vectorizer_input import to_stored
 from treedot.models.linear_model import LinearModel, best_class
-from treedot.models.training.candidates import candidates
+from treedot.models.training.candidates import Settings, candidates, checked_settings
 from treedot.models.training.folds import Task, checked_groups, split_folds
-from treedot.models.training.model_selection import Trial, make_trainer, train, try_all, warn_of_gap
+from treedot.models.training.model_selection import Trial, make_trainer, select, train, warn_of_gap
 from treedot.models.training.one_vs_rest import checked_classes, class_costs, one_vs_rest
 from treedot.models.training.sample_weight import checked_sample_weight
-from treedot.models.tree_estimator import TreeEstimator, decay_or_none
-from treedot.parameters import checked_positive, checked_share
+from treedot.models.tree_estimator import TreeEstimator
+from treedot.parameters import checked_integer, checked_positive, checked_share
 
 DECAYS = (0.1, 0.2, 0.4)
 COSTS = (1.0, 10.0, 100.0)
@@ -60,6 +60,18 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):
     decay : float, sequence of float, or None, default=(0.1, 0.2, 0.4)
         The decay λ, or several values to choose from. It is set in nested vectorizers, too. None keeps the
         decay of the vectorizer or kernel.
+    idf : bool, sequence of bool, or None, default=None
+        Whether columns are weighted by their inverse document frequency, or both to choose from. None keeps
+        the setting of the vectorizer, which is False by default.
+    damping : {"linear", "sqrt", "log1p"}, sequence of these, or None, default=None
+        The function of the number of times that a fragment occurs, or several to choose from. None keeps the
+        setting of the vectorizer, which is ``"sqrt"`` by default.
+    words : bool or sequence of bool, default=False
+        Whether the words of the leaves, and the pairs of neighbouring words, become columns beside the
+        fragments, or both to choose from. Identifiers are split at underscores and capitals, and case is
+        ignored. Each tree's words have a row of length 1 of their own.
+    labels : bool or sequence of bool, default=False
+        Whether the labels of the inner nodes become columns likewise, or both to choose from.
     C : float or sequence of float, default=(1.0, 10.0, 100.0)
         The cost of errors, or several values to choose from; the smallest of equally good values wins.
     cv : int, default=5
@@ -79,8 +91,8 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):
     ----------
     classes_ : array of shape (n_classes,)
         The classes.
-    decay_, C_ : float
-        The chosen settings.
+    decay_, idf_, damping_, words_, labels_, C_ : float, bool, str, bool, bool, float
+        The chosen settings; None for a parameter that the vectorizer or kernel determines.
     trials_ : list of Trial
         The settings that were tried, with their accuracy; empty if there was only one.
     inputs_ : list of ModelInput
@@ -134,6 +146,10 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):
         vectorizer: Any = None,
         kernel: TreeKernel | None = None,
         decay: Any = DECAYS,
+        idf: Any = None,
+        damping: Any = None,
+        words: Any = False,
+        labels: Any = False,
         C: Any = COSTS,
         cv: int = 5,
         class_weight: Any = None,
@@ -148,6 +164,10 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):
         self.vectorizer = vectorizer
         self.kernel = kernel
         self.decay = decay
+        self.idf = idf
+        self.damping = damping
+        self.words = words
+        self.labels = labels
         self.C = C
         self.cv = cv
         self.class_weight = class_weight
@@ -212,11 +232,11 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):
         self.trials_, chosen = list[Trial](), 0
         if len(choices) * len(costs) > 1:
             folds = split_folds(task.y, self.cv, None if groups is None else groups[used])
-            self.trials_ = try_all(choices, costs, task, folds, trainer, self.n_jobs, progress)
-            chosen = int(np.argmax([trial.accuracy for trial in self.trials_]))
+            self.trials_, chosen = select(choices, costs, task, folds, trainer, self.n_jobs, progress)
         candidate, self.C_ = choices[chosen // len(costs)], costs[chosen % len(costs)]
         trained = train(candidate, self.C_, task, trainer, self.n_jobs)
-        self.classes_, self.decay_ = task.classes, candidate.decay
+        self.classes_ = task.classes
+        self._set_settings(candidate.settings)
         self.inputs_, self.columns_ = trained.inputs, trained.columns
         self.weights_ = trained.weights.astype(np.float32)
         self.intercept_, self.gap_ = trained.fit.bias, float(trained.fit.gap.max())
@@ -289,7 +309,7 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):
         check_is_fitted(self)
         known = {
             "C": self.C_,
-            "decay": self.decay_,
+            **self._settings._asdict(),
             "gap": self.gap_,
             "trials": [trial._asdict() for trial in self.trials_],
         }
@@ -303,7 +323,7 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):
         try:
             training = model.facts["training"]
             C, gap = checked_positive("C", training["C"]), float(training["gap"])
-            decay = decay_or_none(training["decay"])
+            settings = checked_settings(training)
             trials = [_checked_trial(**trial) for trial in training["trials"]]
         except (KeyError, TypeError, ValueError, OverflowError):
             raise SourceError(
@@ -312,10 +332,18 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):
             ) from None
         if model.classes is None:
             raise SourceError(f"cannot read the model {path}: it predicts numbers; use TreeRegressor.load")
-        made = cls._with_weights(model, decay=decay, C=C)
+        made = cls._with_weights(model, **settings._asdict(), C=C)
         made.classes_ = model.classes
-        made.decay_, made.C_, made.gap_, made.trials_ = decay, C, gap, trials
+        made.C_, made.gap_, made.trials_ = C, gap, trials
+        made._set_settings(settings)
         return made
+
+    def _set_settings(self, settings: Settings) -> None:
+        self.decay_, self.idf_, self.damping_, self.words_, self.labels_ = settings
+
+    @property
+    def _settings(self) -> Settings:
+        return Settings(self.decay_, self.idf_, self.damping_, self.words_, self.labels_)
 
     def _task(self, table: Table, y: Any, sample_weight: FloatArray) -> tuple[Task, IntArray]:
         """Return the training task without examples of weight 0, and the positions of the others."""
@@ -329,5 +357,7 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):
         return Task(table, y, classes, sample_weight, sides.T, costs), used
 
 
-def _checked_trial(decay: Any, C: Any, accuracy: Any) -> Trial:
-    return Trial(decay_or_none(decay), checked_positive("C", C), checked_share("accuracy", accuracy))
+def _checked_trial(C: Any, accuracy: Any, folds: Any = None, **settings: Any) -> Trial:
+    folds = None if folds is None else checked_integer("folds", folds, at_least=1)
+    figures = {"C": checked_positive("C", C), "accuracy": checked_share("accuracy", accuracy), "folds": folds}
+    return Trial(**figures, **checked_settings(settings)._asdict())

@@ -223,7 +223,7 @@ class TreeRegressor(RegressorMixin, TreeEstimator):
             return trainer(rows, task.y, [self.alpha_], task.sample_weight)
 
         trained = train_inputs(candidate, task, solve, self.n_jobs)
-        self.decay_, self.inputs_, self.columns_ = candidate.decay, trained.inputs, trained.columns
+        self.decay_, self.inputs_, self.columns_ = candidate.settings.decay, trained.inputs, trained.columns
         self.weights_, self.intercept_ = trained.weights.astype(np.float32), trained.fit.bias
         self.n_iter_ = trained.fit.n_iter
         warn_of_iterations(trained.fit)

@@ -11,7 +11,7 @@ from treedot.models.explain.linear import LinearFunction
 from treedot.models.explain.removal import Removal, smallest_flip
 from treedot.models.explain.shares import strongest
 from treedot.models.explain.shown import Shown
-from treedot.models.explain.tree_parts import ExplainedTree, explained_tree
+from treedot.models.explain.tree_parts import ExplainedTree, explained_tree, with_terms
 from treedot.models.explain.tree_values import REMOVAL, FragmentShare, TreeValues
 from treedot.models.inputs.table import Table
 from treedot.parameters import checked_flag, checked_integer
@@ -109,6 +109,9 @@ def explain(
       w with the fragment's own vector. Fragments up to a cost of 4 (less for large trees) are divided among
       the nodes. All others are one separate part, so the sum is exact.
 
+    Words and labels beside the fragments are listed as fragments of one node. A label belongs to its node,
+    and a word to the node above its leaf; two such nodes share a pair of words equally.
+
     For all other kernels and vectors, the value of a node is the score minus the score of the tree in which
     this node is a leaf, with lengths computed again. ``values_are`` is then ``"removal"``, and there are no
     fragments to list.
@@ -168,7 +171,9 @@ def explain(
     scores = linear.scores(table)
     number, row, sign = linear.target(target, scores)
     trees = {part.column: explained_tree(part, table[part.column], row, sign) for part in linear.trees}
-    fragments = [(one.contributions, one.share) for one in trees.values()]
+    for part in linear.terms:
+        trees[part.column] = with_terms(trees[part.column], part, table[part.column], row, sign)
+    fragments = [pair for one in trees.values() for pair in one.listed]
     return Explanation(
         [one.values for one in trees.values()],
         None if linear.classes is None else linear.classes[number],
@@ -194,7 +199,7 @@ def _others(
     found: dict[str, float] = {}
     for part in linear.parts:
         columns, numbers, texts = part.input.reads
-        if columns:
+        if columns and not part.is_terms:
             where = "" if part.column is None else f" of {part.column}"
             found |= {f"{name}{where}": value for name, value in trees[part.column].others.items()}
         elif numbers:

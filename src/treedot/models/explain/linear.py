@@ -17,6 +17,7 @@ from treedot.errors import ParameterError
 from treedot.models.inputs.inputs import Inputs, columns_of, spans
 from treedot.models.inputs.model_input import ModelInput
 from treedot.models.inputs.table import Columns, Table, read_table
+from treedot.models.inputs.term_input import TermInput
 from treedot.models.inputs.tree_inputs import KernelInput
 from treedot.models.inputs.vectorizer_input import VectorizerInput, from_stored
 from treedot.models.linear_model import LinearModel
@@ -49,6 +50,11 @@ class Part(NamedTuple):
         """The vectorizer of rows of fragments; None for all other inputs."""
         made_by = getattr(self.input, "vectorizer", None)
         return made_by if isinstance(made_by, FragmentVectorizer) else None
+
+    @property
+    def is_terms(self) -> bool:
+        """Whether the input is the words or the labels of trees."""
+        return isinstance(self.input, TermInput)
 
     def scores(self, table: Table) -> np.ndarray:
         """Return the contribution of this input to the scores of every example."""
@@ -132,8 +138,13 @@ class LinearFunction(NamedTuple):
 
     @property
     def trees(self) -> list[Part]:
-        """The parts whose inputs are trees."""
-        return [part for part in self.parts if part.input.reads.trees]
+        """The parts of rows or kernels of trees, one for each tree column."""
+        return [part for part in self.parts if part.input.reads.trees and not part.is_terms]
+
+    @property
+    def terms(self) -> list[Part]:
+        """The parts of words and labels of trees."""
+        return [part for part in self.parts if part.is_terms]
 
     def read_one(self, example: Any) -> Table:
         """Read one example: a tree or, if columns have names, a mapping of values or a table of one row."""
@@ -170,7 +181,7 @@ class LinearFunction(NamedTuple):
 
 def _checked(each: ModelInput) -> ModelInput:
     made_by = getattr(each, "vectorizer", None)
-    if not each.reads.trees or isinstance(each, KernelInput) or isinstance(made_by, EXPLAINED):
+    if not each.reads.trees or isinstance(each, (KernelInput, TermInput)) or isinstance(made_by, EXPLAINED):
         return each
     raise ParameterError(
         f"cannot explain the rows of {type(made_by or each).__name__}: use a FragmentVectorizer, a "

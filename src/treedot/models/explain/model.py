@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -12,10 +13,10 @@ from treedot.errors import ParameterError, SourceError
 from treedot.models.explain.linear import LinearFunction, Part
 from treedot.models.explain.shares import strongest
 from treedot.models.explain.shown import Shown
-from treedot.models.inputs.table import Columns, read_table
+from treedot.models.inputs.table import Columns, Table, read_table
+from treedot.models.inputs.term_input import TermInput
 from treedot.parameters import checked_integer
-from treedot.trees import Tree
-from treedot.vectors.fragment_vectorizer import FragmentColumns
+from treedot.trees import Forest, Tree
 
 MAX_FRAGMENTS = 2**22  # some hundred megabytes
 
@@ -144,34 +145,62 @@ def explain_model(
     wanted = checked_integer("n_fragments", n_fragments, 0)
     most = checked_integer("max_fragments", max_fragments, 1)
     listed = _listed(function, trees, most)
-    if not any(found.number.size for _, found in listed):
+    if not any(found.column.size for found in listed):
         raise SourceError("the model has no column for any fragment of these trees: give training trees")
-    weights = [part.weights_at(found.column) * found.sign for part, found in listed]
+    weights = [found.part.weights_at(found.column) * found.sign for found in listed]
     if function.classes is not None and len(function.classes) == 2:
         weights = [np.concatenate([-own, own]) for own in weights]
     names = [None] if function.classes is None else function.classes
     fragments = {}
     for k, name in enumerate(names):
-        each = [(own[k], partial(_share, *found, own[k])) for found, own in zip(listed, weights, strict=True)]
+        each = [(own[k], partial(_share, found, own[k])) for found, own in zip(listed, weights, strict=True)]
         fragments[name] = ClassFragments(strongest(each, 1, wanted), strongest(each, -1, wanted))
-    known = [len(found.dictionary) for _, found in listed]
-    n_trees = sum(found.dictionary.n_trees for _, found in listed)
+    known = [found.n_known for found in listed]
+    n_trees = sum(found.n_trees for found in listed)
     return ModelExplanation(fragments, sum(known), n_trees, max(known) <= most)
 
 
-def _listed(function: LinearFunction, trees: Any, most: int) -> list[tuple[Part, FragmentColumns]]:
-    """Return the fragments of every tree column, and their columns in the rows."""
-    table = None
-    if function.reads.are_named:
+class _Listed(NamedTuple):
+    """The columns and signs of fragments or terms, and a function from their numbers to trees."""
+
+    part: Part
+    column: np.ndarray
+    sign: np.ndarray
+    fragment: Callable[[int], Tree]
+    n_known: int
+    n_trees: int
+
+
+def _listed(function: LinearFunction, trees: Any, most: int) -> list[_Listed]:
+    """Return the fragments of every tree column, then its words and labels."""
+    if function.reads.are_named or function.terms:
         table = read_table(trees, Columns(function.reads.trees))
-    return [
-        (part, part.vectorizer.fragment_columns(trees if table is None else table[part.column], most))
-        for part in function.trees
-        if part.vectorizer is not None
-    ]
+    else:
+        table = Table({None: trees})  # read in batches
+    fragments = [_fragments(part, table[part.column], most) for part in function.trees]
+    return fragments + [_terms(part, table[part.column]) for part in function.terms]
 
 
-def _share(part: Part, columns: FragmentColumns, weights: np.ndarray, number: int) -> FragmentWeight:
+def _fragments(part: Part, trees: Any, most: int) -> _Listed:
+    assert part.vectorizer is not None
+    found = part.vectorizer.fragment_columns(trees, most)
+
+    def fragment(number: int) -> Tree:
+        return found.dictionary.fragment(found.number[number])
+
+    return _Listed(part, found.column, found.sign, fragment, len(found.dictionary), found.dictionary.n_trees)
+
+
+def _terms(part: Part, forest: Forest) -> _Listed:
+    assert isinstance(part.input, TermInput)
+    (terms, _), hashed = part.input.occurrences(forest)
+
+    def fragment(number: int) -> Tree:
+        return Tree(terms.names[number])
+
+    return _Listed(part, hashed.column, hashed.sign, fragment, len(terms.names), 0)
+
+
+def _share(found: _Listed, weights: np.ndarray, number: int) -> FragmentWeight:
     """Return the fragment with this number, and its weight."""
-    fragment = columns.dictionary.fragment(columns.number[number])
-    return FragmentWeight(fragment, float(weights[number]), part.column)
+    return FragmentWeight(found.fragment(number), float(weights[number]), found.part.column)

@@ -6,6 +6,7 @@ The root of a removed subtree stays as a leaf.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -96,26 +97,29 @@ def smallest_flip(model: LinearFunction, table: Table) -> Removal | None:
     scores = [part.scores(table) for part in model.parts]
     whole = model.bias + sum(scores)
     before = int(model.best(whole)[0])
-    found = [
-        _smallest(model, part, table[part.column], whole - own, before)
-        for part, own in zip(model.parts, scores, strict=True)
-        if part.input.reads.trees
-    ]
+    found = []
+    for column in model.reads.trees:
+        reads = [column in part.input.reads.trees for part in model.parts]
+        parts = list(compress(model.parts, reads))
+        others = whole - sum(compress(scores, reads))
+        found.append(_smallest(model, parts, table[column], others, before))
     return min((flip for flip in found if flip is not None), key=lambda flip: flip.subtree.size, default=None)
 
 
 def _smallest(
-    model: LinearFunction, part: Part, forest: Forest, others: np.ndarray, before: int
+    model: LinearFunction, parts: list[Part], forest: Forest, others: np.ndarray, before: int
 ) -> Removal | None:
-    """Return the smallest such subtree of one tree; ``others`` is what all other parts add to the scores."""
+    """Return the smallest such subtree of the tree of ``parts``; ``others`` is the rest of the scores."""
+    column = parts[0].column
     inner = np.flatnonzero(forest.arity > 0)
     inner = inner[np.argsort(forest.subtree_size[inner], kind="stable")]
     for nodes, trees in removals(forest, inner, "use find_flip=False"):
-        after = model.best(others + part.scores(Table({part.column: trees})))
+        cut = Table({column: trees})
+        after = model.best(others + sum(part.scores(cut) for part in parts))
         if (after != before).any():
             k = int((after != before).argmax())
             subtree = _subtree(forest, int(nodes[k]))
-            return Removal(int(nodes[k]), subtree, model.classes[after[k]], part.column)  # type: ignore[index]
+            return Removal(int(nodes[k]), subtree, model.classes[after[k]], column)  # type: ignore[index]
     return None
 
 

@@ -18,8 +18,9 @@ from treedot.models.explain.removal import removal_values
 from treedot.models.explain.shares import node_shares
 from treedot.models.explain.tree_values import REMOVAL, SHAPLEY, FragmentShare, TreeValues
 from treedot.models.inputs.table import Table
+from treedot.models.inputs.term_input import TermInput
 from treedot.models.inputs.tree_inputs import KernelInput
-from treedot.trees import Forest
+from treedot.trees import Forest, Tree
 from treedot.vectors.dense.reference import fragment_vector
 from treedot.vectors.distributed_tree_vectorizer import DistributedTreeVectorizer
 from treedot.vectors.fragment_vectorizer import FragmentVectorizer
@@ -34,13 +35,15 @@ MAX_FRAGMENT_VECTORS = 4000  # distinct fragments whose dense vectors are comput
 N_COLUMNS = 2**30  # in which fragments hardly ever collide
 
 
+Listed = tuple[FloatArray, Callable[[int], FragmentShare]]  # contributions of fragments, and their shares
+
+
 class ExplainedTree(NamedTuple):
     """The values of a tree's nodes, the contributions of its fragments, and parts that belong to no node."""
 
     values: TreeValues
     others: dict[str, float]
-    contributions: FloatArray  # of every listed fragment
-    share: Callable[[int], FragmentShare]  # of the fragment with a number
+    listed: list[Listed]
 
 
 def explained_tree(part: Part, forest: Forest, row: int, sign: float) -> ExplainedTree:
@@ -57,6 +60,35 @@ def explained_tree(part: Part, forest: Forest, row: int, sign: float) -> Explain
     if made_by.kernel == "subset":
         return _of_dense_vectors(part, made_by, forest, row, sign)
     return _by_removal(part, forest, row, sign)
+
+
+def with_terms(found: ExplainedTree, part: Part, forest: Forest, row: int, sign: float) -> ExplainedTree:
+    """Add the words or labels of a tree to its explanation; if values are removals, as one other part."""
+    assert isinstance(part.input, TermInput)
+    if found.values.values_are == REMOVAL:
+        return found._replace(others=found.others | {part.input.terms: _score(part, forest, row, sign)})
+    (terms, nodes), hashed = part.input.occurrences(forest)
+    weights = part.input.weights(hashed.column)
+    counts = np.bincount(terms.number, minlength=len(terms.names))
+    values = np.sqrt(counts) * (np.ones(counts.size) if weights is None else weights)
+    length = float(np.linalg.norm(values)) or 1.0
+    contributions = sign * part.weights_at(hashed.column)[row] * hashed.sign * values / length
+    node_values = found.values.node_values.copy()
+    each = (contributions / np.maximum(counts, 1))[terms.number] / 2
+    np.add.at(node_values, nodes, each[:, None])  # a single node is there twice
+
+    def share(number: int) -> FragmentShare:
+        own = nodes[terms.number == number].tolist()
+        occurrences = [sorted(set(pair)) for pair in own]
+        return FragmentShare(
+            Tree(terms.names[number]), float(contributions[number]), occurrences, part.column
+        )
+
+    whole = found.values.contribution + float(contributions.sum())
+    return found._replace(
+        values=found.values._replace(node_values=node_values, contribution=whole),
+        listed=[*found.listed, (contributions, share)],
+    )
 
 
 def is_counted(kernel: object) -> TypeGuard[SubsetTreeKernel]:
@@ -187,11 +219,7 @@ def _by_removal(part: Part, forest: Forest, row: int, sign: float) -> ExplainedT
 
     whole, node_values = removal_values(forest, value_of)
     values = TreeValues(part.column, forest[0], node_values, REMOVAL, whole)
-    return ExplainedTree(values, {}, np.zeros(0), _no_share)
-
-
-def _no_share(number: int) -> FragmentShare:
-    raise IndexError(f"there is no fragment {number}")
+    return ExplainedTree(values, {}, [])
 
 
 def _divided(
@@ -216,7 +244,7 @@ def _listed(
             fragment_at(forest, nodes[0]), float(contributions[number]), nodes, values.column
         )
 
-    return ExplainedTree(values, others, contributions, share)
+    return ExplainedTree(values, others, [(contributions, share)])
 
 
 def _score(part: Part, forest: Forest, row: int, sign: float) -> float:

@@ -13,11 +13,12 @@ from treedot.errors import RangeError, SourceError
 from treedot.models.inputs.model_input import ModelInput, StoredInput
 from treedot.models.inputs.number_input import NumberInput
 from treedot.models.inputs.table import Columns, Table
+from treedot.models.inputs.term_input import TermInput
 from treedot.models.inputs.text_input import TextInput
 from treedot.models.inputs.tree_inputs import DenseInput, FragmentInput, KernelInput
 
 KINDS: dict[str, type[StoredInput]] = {
-    kind.kind: kind for kind in (FragmentInput, DenseInput, KernelInput, NumberInput, TextInput)
+    kind.kind: kind for kind in (FragmentInput, DenseInput, KernelInput, TermInput, NumberInput, TextInput)
 }
 MAX_INPUTS = 1000
 
@@ -25,10 +26,9 @@ Inputs = Sequence[ModelInput]
 
 
 def columns_of(inputs: Inputs) -> Columns:
-    """Return the names of all columns that the inputs read."""
-    if len(inputs) == 1:
-        return inputs[0].reads
-    return Columns._make(sum(names, ()) for names in zip(*(each.reads for each in inputs), strict=True))
+    """Return the names of all columns that the inputs read, each once."""
+    kinds = zip(*(each.reads for each in inputs), strict=True)
+    return Columns._make(tuple(dict.fromkeys(sum(names, ()))) for names in kinds)
 
 
 def spans(inputs: Inputs, columns: IntArray, weights: Array) -> Iterator[tuple[ModelInput, IntArray, Array]]:
@@ -85,8 +85,11 @@ def restored(configs: Sequence[Any], arrays: Mapping[str, Array]) -> list[Stored
         made.append(kind.restored(config, {n.removeprefix(f"input{k}."): x for n, x in own.items()}))
     if left:
         raise SourceError(f"some arrays belong to no input: {', '.join(list(left)[:3])}")
-    trees, numbers, texts = columns_of(made)
-    every = [*trees, *numbers, *texts]
-    if not trees or len(set(every)) != len(every) or (None in every and len(every) > 1):
+    columns = columns_of(made)
+    read = [
+        name for each in made if not isinstance(each, TermInput) for names in each.reads for name in names
+    ]
+    extra = {each.column for each in made if isinstance(each, TermInput)}.difference(read)
+    if extra or not columns.trees or len(set(read)) != len(read) or (None in read and len(read) > 1):
         raise SourceError("the inputs read no trees, or read a column twice, or lack the name of a column")
     return made

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
@@ -11,15 +9,13 @@ from typing import Any, Self
 import numpy as np
 
 from treedot._runtime.array_types import Array
-from treedot._runtime.hashing import keys
 from treedot.errors import SourceError
+from treedot.models.inputs.hashed_terms import WIDTH, WORD, HashedTerms, Terms, term_rows
 from treedot.models.inputs.model_input import StoredInput, check_arrays
 from treedot.models.inputs.table import Columns, Table
 
 VERSION = 1  # version of the rows; raise it if they change
 LONGEST = 2  # words of the longest n-gram
-BITS = 30  # bits of the hash that select the column; n-grams hardly ever collide
-WORD = re.compile(r"\w+|[^\w\s]")
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,25 +47,16 @@ class TextInput(StoredInput):
     @property
     def width(self) -> int:
         """The number of columns of the hash."""
-        return 1 << BITS
+        return WIDTH
 
     def transform(self, table: Table, n_jobs: int | None = None) -> Any:
         """Return one row for each text."""
-        from scipy.sparse import csr_matrix
-
-        counts = [Counter(ngrams(text)) for text in table[self.column]]
-        number = {gram: k for k, gram in enumerate(dict.fromkeys(g for count in counts for g in count))}
-        hashed = keys(0, number, "ngram")[:, 0]
-        which = np.array([number[gram] for count in counts for gram in count], np.int64)
-        often = np.array([n for count in counts for n in count.values()], np.float64)
-        indptr = np.cumsum([0, *map(len, counts)])
-        lengths = np.sqrt(np.bincount(np.repeat(np.arange(len(counts)), np.diff(indptr)), often, len(counts)))
-        values = np.sqrt(often) / np.repeat(lengths, np.diff(indptr))
-        values[(hashed[which] & np.uint64(1)).astype(bool)] *= -1
-        columns = (hashed >> np.uint64(64 - BITS)).astype(np.int32)[which]
-        rows = csr_matrix((values.astype(np.float32), columns, indptr), (len(counts), self.width))
-        rows.sum_duplicates()
-        return rows
+        grams = [list(ngrams(text)) for text in table[self.column]]
+        number = {gram: k for k, gram in enumerate(dict.fromkeys(gram for text in grams for gram in text))}
+        example = np.repeat(np.arange(len(grams)), np.array([len(text) for text in grams], np.int64))
+        which = np.array([number[gram] for text in grams for gram in text], np.int64)
+        terms = Terms(list(number), example, which, len(grams))
+        return term_rows(terms, HashedTerms.of(terms.names, "ngram"))
 
     def config(self) -> dict[str, Any]:
         """Return the name of the column, and the version of the rows."""

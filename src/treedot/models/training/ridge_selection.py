@@ -152,7 +152,9 @@ def try_all_alphas(
                 if progress is not None:
                     progress(done, total)
     return [
-        RegressionTrial(candidate.decay, alpha, r_squared(float(errors[i, j]), task.y, task.sample_weight))
+        RegressionTrial(
+            candidate.settings.decay, alpha, r_squared(float(errors[i, j]), task.y, task.sample_weight)
+        )
         for i, candidate in enumerate(candidates)
         for j, alpha in enumerate(alphas)
     ]

@@ -109,7 +109,7 @@ def choose(trees: LabelledTrees, classifier: TreeClassifier) -> dict[str, Any]:
     """Return λ and C: the given ones, or the best of several on a sample of the trees."""
     choices, costs = candidates(classifier)
     if len(choices) * len(costs) == 1:
-        return {"decay": choices[0].decay, "C": costs[0], "trials": []}
+        return {"decay": choices[0].settings.decay, "C": costs[0], "trials": []}
     sample, numbers = _sample(trees, int(classifier.random_state))
     chosen = TreeClassifier(**{**classifier.get_params(deep=False), "max_passes": 1000})
     chosen.fit(sample, np.array(trees.facts.names)[numbers])

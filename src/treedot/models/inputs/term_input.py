@@ -1,0 +1,185 @@
+"""The words or the node labels of a tree column as an input of a model, beside its fragments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+
+from treedot._runtime.array_types import Array, FloatArray, IntArray
+from treedot._runtime.ragged import places_of
+from treedot.errors import SourceError
+from treedot.models.inputs.hashed_terms import WIDTH, WORD, HashedTerms, Terms, term_rows
+from treedot.models.inputs.model_input import StoredInput, check_arrays, stored_column
+from treedot.models.inputs.table import Table
+from treedot.trees import Forest
+from treedot.vectors.sparse.idf import DocumentCounts, inverse_frequency
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+VERSION = 1  # of the rows below: a change that alters rows needs a new number
+PARTS = re.compile(r"(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_+")  # of snake_case and camelCase
+
+
+class TreeTerms(NamedTuple):
+    """The terms of trees, and the nodes that hold each occurrence.
+
+    ``nodes[k]`` are the inner nodes above the leaves of occurrence k; a single one is given twice.
+    """
+
+    terms: Terms
+    nodes: IntArray  # (occurrences, 2)
+
+
+@dataclass(frozen=True, eq=False)
+class TermInput(StoredInput):
+    """The words or the node labels of trees as sparse rows.
+
+    Words are those of the leaves, with identifiers split at underscores and capitals, and the pairs of
+    neighbouring words; case is ignored. Labels are those of the inner nodes. A term's hash determines its
+    column and a random sign. Its value is the square root of its number of occurrences, times its inverse
+    document frequency if ``idf`` is true, and rows are scaled to length 1.
+
+    Examples
+    --------
+    >>> from treedot import read_trees
+    >>> rows = TermInput(None, "words").transform(Table({None: read_trees(["(S (A getName) (B get_name))"])}))
+    >>> rows.nnz  # get, name, "get name" and "name get"
+    4
+    """
+
+    kind = "terms"
+    is_dense = False
+
+    column: str | None
+    terms: str  # a key of TERMS
+    idf: bool = False
+    counts: DocumentCounts | None = None  # of the training trees, once fitted
+
+    @property
+    def width(self) -> int:
+        """The number of columns of the hash."""
+        return WIDTH
+
+    @property
+    def learns(self) -> bool:
+        """Whether rows have weights that depend on the training trees."""
+        return self.idf
+
+    def fitted(
+        self,
+        table: Table,
+        y: Array | None = None,
+        n_jobs: int | None = None,
+        sample_weight: FloatArray | None = None,
+    ) -> tuple[Self, csr_matrix]:
+        """Return the input with the document frequencies of the trees, and their rows."""
+        if not self.idf:
+            return self, self.transform(table)
+        found = TERMS[self.terms](table[self.column]).terms
+        hashed = self._hashed(found)
+        made = replace(self, counts=DocumentCounts.of([term_rows(found, hashed)]))
+        return made, term_rows(found, hashed, made.weights(hashed.column))
+
+    def transform(self, table: Table, n_jobs: int | None = None) -> csr_matrix:
+        """Return one row for each tree."""
+        found = TERMS[self.terms](table[self.column]).terms
+        hashed = self._hashed(found)
+        return term_rows(found, hashed, self.weights(hashed.column))
+
+    def occurrences(self, forest: Forest) -> tuple[TreeTerms, HashedTerms]:
+        """Return the terms of trees, and their columns and signs."""
+        found = TERMS[self.terms](forest)
+        return found, self._hashed(found.terms)
+
+    def weights(self, columns: IntArray) -> FloatArray | None:
+        """Return the inverse document frequency of each column; None if all are 1."""
+        if self.counts is None:
+            return None
+        known, n_trees = self.counts.columns, self.counts.n_trees
+        place = np.minimum(np.searchsorted(known, columns), max(known.size - 1, 0))
+        there = known[place] == columns if known.size else np.zeros(columns.size, bool)
+        counts = np.where(there, self.counts.counts[place] if known.size else 0, 0)
+        return inverse_frequency(counts, n_trees)
+
+    def config(self) -> dict[str, Any]:
+        """Return the settings, and the version of the rows."""
+        return {"column": self.column, "terms": self.terms, "idf": self.idf, "version": VERSION}
+
+    def arrays(self) -> dict[str, Array]:
+        """Return the document frequencies."""
+        return {} if self.counts is None else self.counts.arrays()
+
+    @classmethod
+    def restored(cls, config: Mapping[str, Any], arrays: dict[str, Array]) -> Self:
+        """Restore the input."""
+        terms, idf = config.get("terms"), config.get("idf")
+        if terms not in TERMS or not isinstance(idf, bool) or config.get("version") != VERSION:
+            raise SourceError(f"an input of terms lacks its settings, or does not have version {VERSION}")
+        if not idf:
+            check_arrays(arrays, {})
+            return cls(stored_column(config), terms)
+        check_arrays(arrays, dict.fromkeys(("columns", "documents", "n_trees"), np.int64))
+        return cls(stored_column(config), terms, True, DocumentCounts.from_arrays(arrays, WIDTH))
+
+    def _hashed(self, found: Terms) -> HashedTerms:
+        return HashedTerms.of(found.names, self.terms)
+
+
+def words_of(forest: Forest) -> TreeTerms:
+    """Return the words of the leaves, and the pairs of neighbouring words.
+
+    Examples
+    --------
+    >>> from treedot import read_trees
+    >>> words_of(read_trees(["(S (A readFile) (B x))"])).terms.names
+    ['read', 'file', 'x', 'read file', 'file x']
+    """
+    leaves = np.flatnonzero(forest.arity == 0)
+    used, label = np.unique(forest.label[leaves], return_inverse=True)
+    split = [WORD.findall(PARTS.sub(" ", forest.labels[k]).casefold()) for k in used.tolist()]
+    numbers = {word: k for k, word in enumerate(dict.fromkeys(word for words in split for word in words))}
+    flat = np.array([numbers[word] for words in split for word in words], np.int64)
+    sizes = np.array([len(words) for words in split], np.int64)
+    word = flat[places_of((np.cumsum(sizes) - sizes)[label], sizes[label])[0]]
+    leaf = np.repeat(leaves, sizes[label])
+    node = np.where(forest.parent[leaf] < 0, leaf, forest.parent[leaf])
+    tree = forest.tree_of_node[leaf]
+    first = np.flatnonzero(tree[1:] == tree[:-1])
+    pair, which = np.unique(word[first] * len(numbers) + word[first + 1], return_inverse=True)
+    names = list(numbers)
+    pairs = [
+        f"{names[a]} {names[b]}"
+        for a, b in zip(*(x.tolist() for x in np.divmod(pair, max(len(names), 1))), strict=True)
+    ]
+    nodes = np.stack([node, node], axis=1), np.stack([node[first], node[first + 1]], axis=1)
+    terms = Terms(
+        names + pairs,
+        np.concatenate([tree, tree[first]]),
+        np.concatenate([word, which + len(names)]),
+        len(forest),
+    )
+    return TreeTerms(terms, np.concatenate(nodes))
+
+
+def labels_of(forest: Forest) -> TreeTerms:
+    """Return the labels of the inner nodes.
+
+    Examples
+    --------
+    >>> from treedot import read_trees
+    >>> labels_of(read_trees(["(S (A a) (A b))"])).terms.names
+    ['S', 'A']
+    """
+    nodes = np.flatnonzero(forest.arity > 0)
+    used, number = np.unique(forest.label[nodes], return_inverse=True)
+    names = [forest.labels[k] for k in used.tolist()]
+    terms = Terms(names, forest.tree_of_node[nodes], number.astype(np.int64), len(forest))
+    return TreeTerms(terms, np.stack([nodes, nodes], axis=1))
+
+
+TERMS: dict[str, Callable[[Forest], TreeTerms]] = {"words": words_of, "labels": labels_of}

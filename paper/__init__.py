@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import html
+import os
 import platform
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+
+os.environ.setdefault("TREEDOT_COMPILE", "always")  # or the first measurements would be of plain Python
 
 from paper.corpora import COUNTS, Corpora
 from paper.record import Record

@@ -28,6 +28,7 @@ SAMPLE = (
 )
 NEEDS = ("qc", "rte")
 DECAY = 0.4
+FEWEST = 500  # pairs that a kernel is timed on
 SHARE = 0.5  # of the comparisons that label selection may spend
 QUESTIONS = 1000  # for learning which labels and which fragments matter
 PRINTED = {
@@ -67,6 +68,8 @@ def _group(
     group: Group, approximate: LabelSelectionKernel, selector: MinedFragmentVectorizer
 ) -> dict[str, Any]:
     n = len(group.first)
+    timed = max(n, FEWEST)  # pairs, some of them several times, so that the cost of a call hardly counts
+    first, second = (np.resize(np.asarray(side), timed) for side in (group.first, group.second))
     found: dict[str, Any] = {"nodes": group.total / 2}
     kernels: dict[str, SubsetTreeKernel | LabelSelectionKernel] = {
         "TK": SubsetTreeKernel(decay=DECAY, algorithm="TK"),
@@ -74,7 +77,7 @@ def _group(
         "ATK": approximate,
     }
     for name, kernel in kernels.items():
-        took = cpu_seconds(partial(kernel.pairs, group.forest, group.first, group.second)) / n
+        took = cpu_seconds(partial(kernel.pairs, group.forest, first, second)) / timed
         entries = np.mean(
             [
                 kernel.work(group.forest[[i]], group.forest[[j]])

@@ -33,7 +33,8 @@ def _explanation(found: Explanation, color: bool) -> str:
         lines += _tree_lines(one.tree, one.node_values.tolist(), color)
     if any(one.values_are == REMOVAL for one in found.trees):
         lines += ["", values_words("score")]
-    for title, fragments in (("for", found.supporting), ("against", found.opposing)):
+    titles = ("raises it", "lowers it") if found.target is None else ("for", "against")
+    for title, fragments in zip(titles, (found.supporting, found.opposing), strict=True):
         if fragments:
             lines += ["", f"{title}:", *map(_fragment_line, fragments)]
     says = flip_words(found)

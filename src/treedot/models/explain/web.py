@@ -90,8 +90,8 @@ def _explanation(found: Explanation) -> tuple[str, str]:
             f'<p class="says">{html.escape(decision_words(found))}</p>',
             f"<p>{html.escape(flip_words(found))}</p>",
             *(coloured_tree(one.tree, one.node_values, largest, one.column) for one in found.trees),
-            *_strongest("For", found.supporting),
-            *_strongest("Against", found.opposing),
+            *_strongest("For" if found.target is not None else "Raises the prediction", found.supporting),
+            *_strongest("Against" if found.target is not None else "Lowers the prediction", found.opposing),
             _meaning(_MEANING, "score", [one.values_are for one in found.trees]),
         ]
     )

@@ -34,10 +34,6 @@ class _BorrowingLibrary(JITCodeLibrary):
         if library is not rtsys.library:  # the counting of references
             super().add_linking_library(library)
 
-    def _optimize_functions(self, module: Any) -> None:
-        """Leave it to the optimisation of the whole, which does the same."""
-        module.data_layout = self._codegen._data_layout
-
 
 class _InnerLibrary(JITCodeLibrary):
     """The intermediate code of a function that only compiled functions call; it has no machine code."""

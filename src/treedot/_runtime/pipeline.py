@@ -1,9 +1,9 @@
 """The way in which Numba compiles functions of treedot: as it compiles others, without needless work.
 
 Numba optimises every function and makes machine code of it, even if only compiled functions call it; they
-take a copy of its intermediate code, and everything is optimised again. Here such a function stays
-intermediate code. A function that counts no references is optimised once, after it has copies of all that it
-calls. The result of the same operator on the same types is looked up once in a process.
+take a copy of its intermediate code and optimise it again. Here such a function stays intermediate code.
+Functions that count no references are compiled without the passes that only others need. The signature of an
+operator for the same types is looked up once in a process.
 
 All this is a ``pipeline_class``, Numba's own way to change its compiler, and concerns no function of others.
 """

@@ -401,3 +401,31 @@ print(gc.get_freeze_count() > 0)
         [sys.executable, "-c", statement], env=environment, capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == ["True"] * 5
+
+
+def test_a_function_for_compiled_code_is_kept_without_machine_code(tmp_path):
+    """It is loaded for another caller, in a process that compiles only the caller."""
+    statement = """
+import numpy as np
+from treedot._runtime import jit
+jit.compiles(1)
+from treedot._runtime import hashing
+from treedot.vectors.sparse import bounded
+found = bounded.SortedKeys.make(4)
+
+@jit.njit_borrowing
+def sums(table, {name}):
+    shift, _ = bounded.clear_keys(table, 3)
+    for k in range(3):
+        bounded.insert_key(bounded.key_of(np.uint64(k)), k, shift, table)
+    return table.key.sum()
+
+hits = lambda: (sum(bounded.key_of.made.stats.cache_hits.values()), len(bounded.key_of.made.overloads))
+print(sums.py_func(found, 1) == sums(found, 1), *hits())
+"""
+    variables = {"TREEDOT_COMPILE": "always", "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONWARNINGS": "ignore"}
+    for name, hits in (("first", "0"), ("second", "1")):
+        path = tmp_path / f"{name}.py"
+        path.write_text(statement.format(name=name), encoding="utf-8")
+        said, errors = run(f"import runpy; runpy.run_path({str(path)!r})", **variables)
+        assert (said.split(), errors) == (["True", hits, "1"], "")

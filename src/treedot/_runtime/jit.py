@@ -323,9 +323,14 @@ def _shorten_collections() -> None:
     event.register("numba:compile", Freezing())
 
 
-def _compiled(function: Callable[P, R], **options: bool) -> Callable[P, R]:
+@functools.cache
+def _pipeline() -> Any:
+    return import_module("treedot._runtime.pipeline").Pipeline
+
+
+def _compiled(function: Callable[P, R], **options: Any) -> Callable[P, R]:
     numba = _import_numba()
-    options |= {"nogil": True, "no_cfunc_wrapper": True}
+    options |= {"nogil": True, "no_cfunc_wrapper": True, "pipeline_class": _pipeline()}
     try:
         compiled: Any = numba.njit(cache=True, error_model="numpy", **options)(function)
     except RuntimeError:  # no folder to store compiled code in

@@ -8,8 +8,9 @@ from typing import Any
 import numba
 from llvmlite import ir
 from numba.core.datamodel import models
-from numba.extending import intrinsic, overload, register_model
+from numba.extending import intrinsic, lower_builtin, overload, register_model, type_callable
 
+from treedot._runtime.pipeline import INSIDE, Pipeline
 from treedot._runtime.simd import LANES
 
 
@@ -127,7 +128,7 @@ def _any_above(typing: Any, block: Any, other: Any) -> Any:
     return numba.types.boolean(block, block), generate
 
 
-@numba.njit
+@numba.njit(**INSIDE)
 def exceeds(block: Any, limit: float) -> Any:
     """Return whether the magnitude of any element exceeds a limit."""
     edge = splat(limit)
@@ -154,31 +155,26 @@ _zip_first = _shuffle("_zip_first", _alternating[:LANES], "Their first halves, a
 _zip_second = _shuffle("_zip_second", _alternating[LANES:], "Their second halves, alternating.")
 
 
-@numba.njit
+@numba.njit(**INSIDE)
 def backwards(block: Any) -> Any:
     """Return the elements in reverse order."""
     return _reversed(block, block)
 
 
-@numba.njit
+@numba.njit(**INSIDE)
 def zipped(a: Any, b: Any) -> Any:
     """Return ``a0 b0 a1 b1 … a7 b7`` and ``a8 b8 … a15 b15``."""
     return _zip_first(a, b), _zip_second(a, b)
 
 
 def _arithmetic(symbol: Any, instruction: str) -> None:
-    @intrinsic
-    def combine(typing: Any, a: Any, b: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            return getattr(builder, instruction)(*arguments)
+    @type_callable(symbol)
+    def combine(context: Any) -> Any:
+        return lambda a, b: a if isinstance(a, Block) and a == b else None
 
-        return a(a, b), generate
-
-    @overload(symbol)
-    def implementation(a, b):  # names must match those of the lambda
-        if isinstance(a, Block) and isinstance(b, Block):
-            return lambda a, b: combine(a, b)
-        return None
+    @lower_builtin(symbol, Block, Block)
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return getattr(builder, instruction)(*arguments)
 
 
 _arithmetic(operator.add, "fadd")
@@ -190,8 +186,8 @@ def times(block: Any, row: Any, index: int) -> Any:
     """Return ``block * row[index : index + 16]``; the row may consist of signs, sixteen per word."""
 
 
-@overload(times)
-def _times(block, row, index):  # names must match those of the lambda
+@overload(times, jit_options={"pipeline_class": Pipeline})
+def _times(block, row, index):  # names must match exactly
     if row.dtype == numba.types.uint16:
         return lambda block, row, index: flip(block, row[index // LANES])
     return lambda block, row, index: block * load(row, index)
@@ -201,7 +197,7 @@ def multiply(a: Any, b: Any, out: Any) -> None:
     """Write the products of two rows; b, or both, may be signs. The product of signs is signs."""
 
 
-@overload(multiply)
+@overload(multiply, jit_options={"pipeline_class": Pipeline})
 def _multiply(a, b, out):
     def signs(a, b, out):
         for k in range(out.size):

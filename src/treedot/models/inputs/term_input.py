@@ -11,6 +11,7 @@ import numpy as np
 
 from treedot._runtime.array_types import Array, FloatArray, IntArray
 from treedot._runtime.ragged import places_of
+from treedot._runtime.sorted_arrays import locate
 from treedot.errors import SourceError
 from treedot.models.inputs.hashed_terms import WIDTH, WORD, HashedTerms, Terms, term_rows
 from treedot.models.inputs.model_input import StoredInput, check_arrays, stored_column
@@ -80,31 +81,28 @@ class TermInput(StoredInput):
         """Return the input with the document frequencies of the trees, and their rows."""
         if not self.idf:
             return self, self.transform(table)
-        found = TERMS[self.terms](table[self.column]).terms
-        hashed = self._hashed(found)
+        (found, _), hashed = self.occurrences(table[self.column])
         made = replace(self, counts=DocumentCounts.of([term_rows(found, hashed)]))
         return made, term_rows(found, hashed, made.weights(hashed.column))
 
     def transform(self, table: Table, n_jobs: int | None = None) -> csr_matrix:
         """Return one row for each tree."""
-        found = TERMS[self.terms](table[self.column]).terms
-        hashed = self._hashed(found)
+        (found, _), hashed = self.occurrences(table[self.column])
         return term_rows(found, hashed, self.weights(hashed.column))
 
     def occurrences(self, forest: Forest) -> tuple[TreeTerms, HashedTerms]:
         """Return the terms of trees, and their columns and signs."""
         found = TERMS[self.terms](forest)
-        return found, self._hashed(found.terms)
+        return found, HashedTerms.of(found.terms.names, self.terms)
 
     def weights(self, columns: IntArray) -> FloatArray | None:
         """Return the inverse document frequency of each column; None if all are 1."""
         if self.counts is None:
             return None
-        known, n_trees = self.counts.columns, self.counts.n_trees
-        place = np.minimum(np.searchsorted(known, columns), max(known.size - 1, 0))
-        there = known[place] == columns if known.size else np.zeros(columns.size, bool)
-        counts = np.where(there, self.counts.counts[place] if known.size else 0, 0)
-        return inverse_frequency(counts, n_trees)
+        known, place = locate(columns, self.counts.columns)
+        counts = np.zeros(columns.size, np.int64)
+        counts[known] = self.counts.counts[place]
+        return inverse_frequency(counts, self.counts.n_trees)
 
     def config(self) -> dict[str, Any]:
         """Return the settings, and the version of the rows."""
@@ -125,9 +123,6 @@ class TermInput(StoredInput):
             return cls(stored_column(config), terms)
         check_arrays(arrays, dict.fromkeys(("columns", "documents", "n_trees"), np.int64))
         return cls(stored_column(config), terms, True, DocumentCounts.from_arrays(arrays, WIDTH))
-
-    def _hashed(self, found: Terms) -> HashedTerms:
-        return HashedTerms.of(found.names, self.terms)
 
 
 def words_of(forest: Forest) -> TreeTerms:

@@ -113,7 +113,7 @@ class Rung(NamedTuple):
     first: int
     end: int
     share: float
-    keep: int  # settings that go on to the next rung
+    keep: int  # settings that stay after this rung
 
     def of(self, folds: list[tuple[IntArray, IntArray]], y: Array) -> list[tuple[IntArray, IntArray]]:
         """Return the folds of this rung, each with its share of training examples of every class."""

@@ -61,5 +61,28 @@ def missing(library: str, extra: str, purpose: str) -> MissingDependencyError:
         The error, to be raised.
     """
     return MissingDependencyError(
-        f"{purpose} needs {library}, which is not installed; run: pip install 'treedot[{extra}]'"
+        f"{purpose} needs {library}, which is not installed; {how_to_install(library, extra)}"
     )
+
+
+def how_to_install(library: str, extra: str) -> str:
+    """Return how to install an optional library, wherever treedot itself was installed from.
+
+    Parameters
+    ----------
+    library : str
+        The name of the library.
+    extra : str
+        The extra of treedot that installs it.
+
+    Returns
+    -------
+    str
+        What to do, for a message.
+
+    Examples
+    --------
+    >>> how_to_install("lxml", "html")
+    "run: pip install lxml, or install treedot again with the extra 'html'"
+    """
+    return f"run: pip install {library}, or install treedot again with the extra {extra!r}"

@@ -8,8 +8,22 @@ matter.
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import PurePath
+
+_SLASHES = r"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)"
+_QUOTED = r'"(?:\\[\s\S]|[^"\\\n])*"'
+_SINGLE = _QUOTED.replace('"', "'")
+_BACKQUOTED = r"`(?:\\[\s\S]|[^`\\])*`"
+_TEMPLATE = rf"`(?:\\[\s\S]|\$\{{(?:[^`}}]|{_BACKQUOTED})*\}}|\$(?!\{{)|[^`\\$])*`"
+_CHARACTER = r"'(?:\\[^\n]+?|[^'\\\n])'"
+_THREE_QUOTES = r'"""(?:\\[\s\S]|[^\\])*?"""'
+# After these, a slash begins a regular expression, which may contain marks of comments.
+_REGEX = (
+    r"(?:[(,=:~\[!&|?{};>]|\b(?:and|if|or|return|unless|when))\s*/(?![/*>])"
+    r"(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\[\n])+/"
+)
 
 
 @dataclass(frozen=True)
@@ -33,9 +47,22 @@ class Language:
     keywords : frozenset of str
         Words that are keywords everywhere. Words that can also be names are not listed.
     with_body : tuple of str
-        The types in ``classes`` that define a class only if they have a body, and otherwise refer to one.
+        The types in ``classes`` and ``functions`` that define one only if they have a body.
+    lambdas : tuple of str
+        Types of functions without a name that are units only if they are large, such as lambdas.
+    accessors : tuple of str
+        The types in ``functions`` that belong to a property, which names them: ``Name.get``.
+    declarators : tuple of str
+        If given, a function has one of these types in its declarator. Otherwise it is the body of a class or
+        namespace that the grammar misreads because of a macro.
+    shared_suffixes : tuple of str
+        Suffixes of another language that files in this one have, too.
+    marks : bytes
+        A regular expression that finds this language in files with such suffixes.
     grammar : str
         The name of the function in ``module`` that returns the grammar.
+    comments, strings : str
+        Regular expressions that find comments, and the literals in which a mark of a comment begins none.
     """
 
     suffixes: tuple[str, ...]
@@ -48,7 +75,14 @@ class Language:
     interpolations: tuple[str, ...] = ()
     keywords: frozenset[str] = frozenset()
     with_body: tuple[str, ...] = ()
+    lambdas: tuple[str, ...] = ()
+    accessors: tuple[str, ...] = ()
+    declarators: tuple[str, ...] = ()
+    shared_suffixes: tuple[str, ...] = ()
+    marks: bytes = b""
     grammar: str = "language"
+    comments: str = _SLASHES
+    strings: str = f"{_QUOTED}|{_CHARACTER}"
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -68,11 +102,24 @@ _JAVASCRIPT_IDENTIFIERS = _names(
     "shorthand_property_identifier_pattern statement_identifier"
 )
 _JAVASCRIPT_LITERALS = _names("escape_sequence jsx_text number regex string string_fragment template_string")
+_JAVASCRIPT_COMMENTS = rf"\A#![^\n]*|<!--[^\n]*|{_SLASHES}"
+_JAVASCRIPT_STRINGS = "|".join((_QUOTED, _SINGLE, _TEMPLATE, _REGEX))
 _JAVASCRIPT_KEYWORDS = _words(
     "async await break case catch class const continue debugger default delete do else export extends "
     "false finally for function if import in instanceof let new null return static super switch this "
     "throw true try typeof var void while with yield"
 )
+# What C++ has and C has not. Comments, and parts of C headers for C++, are removed before the search.
+_CPP_MARKS = (
+    rb"(?m)^[ \t]*(?:class[ \t]+\w|(?:inline[ \t]+)?namespace\b|template[ \t]*<|using[ \t]+\w"
+    rb"|(?:public|private|protected)[ \t]*:|virtual\b|friend\b|enum[ \t]+(?:class|struct)\b"
+    rb"|#[ \t]*include[ \t]*<[a-z_]+>)|\bstd::|\b\w+::~?\w+\(|\b(?:constexpr|nullptr|noexcept)\b"
+    rb"|\b(?:static|reinterpret|const|dynamic)_cast<|\boperator *[-+*/=<>!(\[]"
+)
+_PYTHON_STRINGS = "|".join((_THREE_QUOTES, _THREE_QUOTES.replace('"', "'"), _QUOTED, _SINGLE))
+_DOCSTRING = rf"(?:\A|(?<=:)[ \t]*(?:#[^\n]*)?\n)\s*[rRuU]?(?:{_PYTHON_STRINGS})(?=[ \t]*(?:\n|\Z))"
+_RUBY_WORDS = r"%[wWiIqQrx]?(?:\[[^\]]*\]|\([^)]*\)|\{[^}]*\})"
+_RUBY_HEREDOC = r"<<(?:[~-][\"'`]?|[\"'`]?(?=[A-Z]))(?P<end>[A-Za-z_]\w*)\b[\s\S]*?\n[ \t]*(?P=end)\b"
 _C_IDENTIFIERS = _names("field_identifier identifier primitive_type statement_identifier type_identifier")
 _C_LITERALS = ("char_literal", "number_literal", "string_literal", "system_lib_string")
 _C_KEYWORDS = _words(
@@ -98,6 +145,8 @@ def _typescript(suffixes: tuple[str, ...], grammar: str) -> Language:
             "readonly satisfies"
         ),
         grammar=grammar,
+        comments=_JAVASCRIPT_COMMENTS,
+        strings=_JAVASCRIPT_STRINGS,
     )
 
 
@@ -111,11 +160,14 @@ LANGUAGES: dict[str, Language] = {
         literals=("escape_interpolation", "escape_sequence", "float", "integer", "string", "string_content"),
         omitted=("comment", "line_continuation", "string_end", "string_start"),
         interpolations=("interpolation",),
+        lambdas=("lambda",),
         keywords=_words(
             "False None True and as assert async await break class continue def del elif else except "
             "finally for from global if import in is lambda nonlocal not or pass raise return try while "
             "with yield"
         ),
+        comments=rf"#[^\n]*|{_DOCSTRING}",
+        strings=_PYTHON_STRINGS,
     ),
     "javascript": Language(
         suffixes=(".cjs", ".js", ".jsx", ".mjs"),
@@ -127,13 +179,17 @@ LANGUAGES: dict[str, Language] = {
         omitted=("comment", "hash_bang_line", "html_comment"),
         interpolations=("template_substitution",),
         keywords=_JAVASCRIPT_KEYWORDS,
+        comments=_JAVASCRIPT_COMMENTS,
+        strings=_JAVASCRIPT_STRINGS,
     ),
     "typescript": _typescript((".cts", ".mts", ".ts"), "language_typescript"),
     "tsx": _typescript((".tsx",), "language_tsx"),
     "java": Language(
         suffixes=(".java",),
         module="tree_sitter_java",
-        functions=("compact_constructor_declaration", "constructor_declaration", "method_declaration"),
+        functions=_names(
+            "compact_constructor_declaration constructor_declaration method_declaration static_initializer"
+        ),
         classes=("class_declaration", "enum_declaration", "interface_declaration", "record_declaration"),
         identifiers=_names(
             "boolean_type floating_point_type identifier integral_type type_identifier void_type"
@@ -145,12 +201,14 @@ LANGUAGES: dict[str, Language] = {
         ),
         omitted=("block_comment", "line_comment"),
         interpolations=("string_interpolation",),
+        lambdas=("lambda_expression",),
         keywords=_words(
             "abstract assert break case catch class const continue default do else enum extends false "
             "final finally for goto if implements import instanceof interface native new null package "
             "private protected public return static strictfp super switch synchronized this throw "
             "throws transient true try volatile while"
         ),
+        strings="|".join((_THREE_QUOTES, _QUOTED, _CHARACTER)),
     ),
     "c": Language(
         suffixes=(".c", ".h"),
@@ -161,6 +219,7 @@ LANGUAGES: dict[str, Language] = {
         literals=_C_LITERALS,
         keywords=_C_KEYWORDS,
         with_body=("struct_specifier", "union_specifier"),
+        declarators=("function_declarator",),
     ),
     "cpp": Language(
         suffixes=(".cc", ".cpp", ".cxx", ".hh", ".hpp", ".hxx", ".ipp"),
@@ -178,6 +237,11 @@ LANGUAGES: dict[str, Language] = {
             "thread_local throw try typeid typename using virtual xor xor_eq"
         ),
         with_body=("class_specifier", "struct_specifier", "union_specifier"),
+        lambdas=("lambda_expression",),
+        declarators=("function_declarator", "operator_cast"),
+        shared_suffixes=(".h",),
+        marks=_CPP_MARKS,
+        strings=rf'R"(?P<tag>[^(\s]*)\([\s\S]*?\)(?P=tag)"|{_QUOTED}|{_CHARACTER}',
     ),
     "go": Language(
         suffixes=(".go",),
@@ -191,10 +255,12 @@ LANGUAGES: dict[str, Language] = {
             "float_literal imaginary_literal int_literal interpreted_string_literal raw_string_literal "
             "rune_literal"
         ),
+        lambdas=("func_literal",),
         keywords=_words(
             "break case chan const continue default defer else fallthrough false for func go goto if "
             "import interface map nil package range return select struct switch true type var"
         ),
+        strings=f"{_QUOTED}|`[^`]*`|{_CHARACTER}",
     ),
     "rust": Language(
         suffixes=(".rs",),
@@ -212,13 +278,15 @@ LANGUAGES: dict[str, Language] = {
             "in let loop match mod move mut pub ref return self static struct super trait true type "
             "unsafe use where while"
         ),
+        comments=r"\A#![^\[\n][^\n]*|//[^\n]*|/\*(?:/\*[\s\S]*?\*/|(?!\*/)[\s\S])*(?:\*/|\Z)",
+        strings=rf'\bb?r(?P<tag>#*)"[\s\S]*?"(?P=tag)|"(?:\\[\s\S]|[^"\\])*"|{_CHARACTER}',
     ),
     "csharp": Language(
         suffixes=(".cs",),
         module="tree_sitter_c_sharp",
         functions=_names(
-            "constructor_declaration conversion_operator_declaration destructor_declaration "
-            "local_function_statement method_declaration operator_declaration"
+            "accessor_declaration constructor_declaration conversion_operator_declaration "
+            "destructor_declaration local_function_statement method_declaration operator_declaration"
         ),
         classes=("class_declaration", "interface_declaration", "record_declaration", "struct_declaration"),
         identifiers=("identifier", "predefined_type"),
@@ -227,6 +295,9 @@ LANGUAGES: dict[str, Language] = {
             "string_content string_literal verbatim_string_literal"
         ),
         omitted=("comment", "interpolation_brace", "interpolation_quote", "interpolation_start"),
+        with_body=("accessor_declaration",),
+        lambdas=("anonymous_method_expression", "lambda_expression"),
+        accessors=("accessor_declaration",),
         keywords=_words(
             "abstract as async await base break case catch checked class const continue default "
             "delegate do else enum event explicit extern false finally fixed for foreach goto if "
@@ -234,6 +305,7 @@ LANGUAGES: dict[str, Language] = {
             "private protected public readonly ref return sealed sizeof stackalloc static struct switch "
             "this throw true try typeof unchecked unsafe using var virtual volatile while yield"
         ),
+        strings=rf'(?:\$?@|@\$)"(?:""|[^"])*"|"""[\s\S]*?"""|{_QUOTED}|{_CHARACTER}',
     ),
     "ruby": Language(
         suffixes=(".rake", ".rb"),
@@ -249,11 +321,14 @@ LANGUAGES: dict[str, Language] = {
         ),
         omitted=("comment", "heredoc_beginning", "heredoc_end"),
         interpolations=("interpolation",),
+        lambdas=("block", "do_block", "lambda"),
         keywords=_words(
             "BEGIN END __ENCODING__ __FILE__ __LINE__ alias and begin break case class def do else "
             "elsif end ensure false for if in module next nil not or redo rescue retry return self "
             "super then true undef unless until when while yield"
         ),
+        comments=r"(?m:^=begin\b[\s\S]*?(?:^=end\b[^\n]*|\Z))|(?<![^\s;,{}\])])#(?!\{)[^\n]*",
+        strings="|".join((_QUOTED, _SINGLE, _BACKQUOTED, _REGEX, _RUBY_WORDS, _RUBY_HEREDOC)),
     ),
 }
 
@@ -268,3 +343,42 @@ def language_of(path: str | os.PathLike[str]) -> str | None:
     """
     suffix = PurePath(path).suffix.lower()
     return next((name for name, language in LANGUAGES.items() if suffix in language.suffixes), None)
+
+
+def languages_of(path: str | os.PathLike[str]) -> list[str]:
+    """Return the languages that a file may be in, by its suffix: for a header, C and C++.
+
+    Examples
+    --------
+    >>> languages_of("tree.h"), languages_of("notes.txt")
+    (['c', 'cpp'], [])
+    """
+    suffix = PurePath(path).suffix.lower()
+    return [
+        name
+        for name, language in LANGUAGES.items()
+        if suffix in language.suffixes or suffix in language.shared_suffixes
+    ]
+
+
+_NOT_OF_C = re.compile(
+    rb"(?s)/\*.*?(?:\*/|\Z)|//[^\n]*"
+    rb"|(?m:^[ \t]*#[ \t]*if(?:def[ \t]+|[ \t]+defined[ \t]*\(?[ \t]*)__cplusplus\b)"
+    rb".*?(?m:^[ \t]*#[ \t]*(?:else|endif)\b|\Z)"
+)
+
+
+def language_of_text(path: str | os.PathLike[str], text: bytes) -> str | None:
+    """Return the language of a file, by its suffix and, where several languages share it, by its text.
+
+    Examples
+    --------
+    >>> language_of_text("tree.h", b"struct tree { int size; };")
+    'c'
+    >>> language_of_text("tree.h", b"namespace trees { int size(); }")
+    'cpp'
+    """
+    for name in languages_of(path)[1:]:
+        if re.search(LANGUAGES[name].marks, _NOT_OF_C.sub(b"\n", text)):
+            return name
+    return language_of(path)

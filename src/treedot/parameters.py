@@ -20,13 +20,18 @@ EXAMPLES = ("svmlight", "kelp")  # file formats of SVM-LIGHT-TK and KeLP
 FORMATS = (
     "brackets", "tsv", "csv", "jsonl", "parquet", "arrow", *DOCUMENTS, *TREEBANKS, *EXAMPLES, *LANGUAGES,
 )  # fmt: skip
-DEPENDENCY_TREES = ("grct", "lct", "loct")  # trees that can be made of a CoNLL-U sentence
+DEPENDENCY_TREES = ("grct", "lct", "loct", "cgrct", "clct")  # trees that can be made of a CoNLL-U sentence
+PARSES = (*DEPENDENCY_TREES, "constituency")  # trees that can be made of the sentence of a parser
+PARTS_OF_SPEECH = ("xpos", "upos")  # which one a dependency tree holds
+WORDS = ("lemma", "form")  # which text of a word a dependency tree holds
+TESTS = ("first", "last", "skip")  # of the list of near-duplicates
 CODE_UNITS = ("function", "class", "file")  # the unit of source code that becomes one tree
 DOCUMENT_UNITS = ("document", "record")  # one tree for the whole document, or one for each record in it
 POLICIES = ("keep", "blur", "drop")  # for texts: the node and its text, only the node, or neither
 COMPOSITIONS = ("mixed", "product", "convolution")
 DTYPES = ("float32", "float64")
 DAMPINGS = ("linear", "sqrt", "log1p")  # functions of the number of times that a fragment occurs
+SCORINGS = ("accuracy", "balanced_accuracy", "f1_macro", "average_precision", "neg_log_loss")
 RESTS = ("dense", "blocks")  # how a row stores the fragments beyond its budget
 
 CONVENTIONS = ("paper", "collins-duffy")  # a fragment of one production counts 1, or λ
@@ -35,7 +40,7 @@ VECTOR_KERNELS = ("subset", "partial", "smoothed")  # kernels that dense vectors
 GAPS = ("toolkit", "span")  # a partial tree pays for skipped children, or for all in its span
 STARTS = ("any", "root")  # nodes at which routes start
 
-REPORT_FORMATS = ("text", "json", "sarif", "html", "markdown")
+REPORT_FORMATS = ("text", "json", "sarif", "html", "markdown", "gitlab", "github")
 
 
 def checked_decay(decay: Any) -> float:

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from treedot._runtime import jit
-from treedot.cli import main
+from treedot.cli import check, main
 from treedot.parameters import COMPOSITIONS, RESTS
 
 pytestmark = pytest.mark.slow
@@ -429,3 +429,68 @@ print(sums.py_func(found, 1) == sums(found, 1), *hits())
         path.write_text(statement.format(name=name), encoding="utf-8")
         said, errors = run(f"import runpy; runpy.run_path({str(path)!r})", **variables)
         assert (said.split(), errors) == (["True", hits, "1"], "")
+
+
+OTHER_NUMBA = """
+import collections
+import numpy as np
+import numba
+from numba.core import codegen, typed_passes
+{change}
+from treedot._runtime import hashing, jit
+from treedot.cli.check import _other_compiler
+{call}
+print(jit.compiles(0), _other_compiler())
+"""
+ONE_CALL = "hashing.mix64(np.uint64(1))"
+BACKWARDS = """
+from treedot._runtime import simd
+jit.compiles(0)
+from treedot._runtime.simd import backwards, load, store
+
+@jit.njit_borrowing
+def turn(row):
+    store(row, 0, backwards(load(row, 0)))
+
+row = np.arange(16.0)
+turn(row)
+print((row == np.arange(16.0)[::-1]).all())
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ("del typed_passes.NopythonRewrites", "no attribute 'NopythonRewrites'"),
+        ("del codegen.JITCodeLibrary", "cannot import name 'JITCodeLibrary'"),
+        ("codegen.JITCodeLibrary = type('Other', (), {})", "lacks JITCodeLibrary._optimize_functions"),
+        ("del numba.version_info", "no attribute 'version_info'"),
+    ],
+)
+def test_a_numba_that_lacks_something_compiles_with_its_own_compiler(change, reason, tmp_path):
+    said, errors = run(
+        OTHER_NUMBA.format(change=change, call=ONE_CALL),
+        TREEDOT_COMPILE="always",
+        NUMBA_CACHE_DIR=str(tmp_path),
+    )
+    assert errors == ""
+    assert said.startswith("True made by Numba's own compiler, which takes longer (")
+    assert reason in said
+
+
+def test_a_newer_numba_compiles_vector_instructions_with_its_own_compiler(tmp_path):
+    change = "numba.version_info = collections.namedtuple('Version', 'short')((0, 99))"
+    said, errors = run(
+        OTHER_NUMBA.format(change=change, call=BACKWARDS),
+        TREEDOT_COMPILE="always",
+        NUMBA_CACHE_DIR=str(tmp_path),
+    )
+    assert errors == ""
+    assert said.startswith("True\nTrue made by Numba's own compiler, which takes longer (")
+    assert "is tested with Numba 0.60 to 0.68, not" in said
+
+
+def test_the_installed_numba_compiles_with_our_pipeline():
+    pytest.importorskip("numba")
+    assert jit.why_not_ours() == ""
+    assert check._other_compiler() == ""

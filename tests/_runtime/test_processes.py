@@ -43,6 +43,7 @@ def test_a_process_that_dies_is_lost_with_its_code():
     assert raised.value.code == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("begun", [b"", b"\x01", (100).to_bytes(LENGTH, "little") + b"half a task"])
 def test_input_that_ends_anywhere_ends_a_process_in_silence(begun):
     done = subprocess.run([sys.executable, "-c", SERVE], input=begun, capture_output=True)

@@ -1,11 +1,13 @@
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treedot._runtime.atomics import next_number
+from treedot._runtime.atomics import next_number, reaches
 from treedot._runtime.jit import njit
-from treedot._runtime.threads import PARTS, Threads, open_threads
+from treedot._runtime.threads import NEXT, PARTS, Threads, open_threads
 
 
 @pytest.mark.parametrize("n_jobs", [None, 1, 2, 3, 7])
@@ -96,6 +98,41 @@ def test_threads_that_share_spans_take_each_once(n_jobs):
     assert sorted(taken_by) == spans
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2, 3, 7])
+def test_a_step_begins_when_all_spans_before_it_are_done(n_jobs):
+    sizes = [5, 1, 40, 1, 13]
+    first_of_steps = np.repeat(np.cumsum([0, *sizes[:-1]]), sizes)
+    events = []
+
+    def work(steps, span):
+        assert steps.before.tolist() == first_of_steps.tolist()
+        span = next_of(steps.taken) if span == NEXT else span
+        while span < steps.before.size:
+            if not has_come(steps.done, steps.before[span]):
+                return span  # and is called again with it
+            events.append(("begin", span))
+            events.append(("end", int(steps.limits[span]), int(steps.limits[span + 1])))
+            next_of(steps.done)
+            span = next_of(steps.taken)
+        return span
+
+    ends = np.cumsum([7, *([2] * sum(sizes))]).tolist()
+    spans = list(itertools.pairwise(ends))
+    steps = [spans[end - size : end] for size, end in zip(sizes, np.cumsum(sizes), strict=True)]
+    with open_threads(n_jobs) as threads:
+        threads.share_steps(work, steps)
+        assert sorted(event[1:] for event in events if event[0] == "end") == spans
+        for span, before in enumerate(first_of_steps):
+            ended = [event[1:] for event in events[: events.index(("begin", span))] if event[0] == "end"]
+            assert set(spans[:before]) <= set(ended)
+        threads.share_steps(work, [])
+
+
 @njit
 def next_of(counter):
     return next_number(counter)
+
+
+@njit
+def has_come(counter, number):
+    return reaches(counter, number)

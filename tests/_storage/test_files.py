@@ -143,6 +143,7 @@ def test_a_disk_that_fills_up_is_told_of_standard_output_too(many_trees, capsysb
     assert capsysbinary.readouterr() == (b"", said)
 
 
+@pytest.mark.slow
 def test_a_command_that_is_terminated_leaves_nothing_behind(many_trees, tmp_path):
     target = tmp_path / "v.npz"
     process = subprocess.Popen([*COMMAND, "encode", many_trees, many_trees, "-o", str(target)])

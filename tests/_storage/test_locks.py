@@ -25,6 +25,7 @@ def count_up(path, times):
             path.write_text(str(number + 1))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_one_process_at_a_time_has_it_though_each_removes_its_file(tmp_path):

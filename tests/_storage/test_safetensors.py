@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 
+from strategies import examples
 from treedot._storage.growing_array import GrowingArray
 from treedot._storage.safetensors import DTYPES, read_arrays, write_arrays
 from treedot.errors import SourceError
@@ -27,7 +28,7 @@ ANY_ARRAY = st.sampled_from(list(DTYPES.values())).flatmap(
 )
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.dictionaries(st.text(st.characters(exclude_categories=["Cs"]), max_size=5), ANY_ARRAY, max_size=4))
 def test_what_is_written_comes_back_aligned_and_mapped(tmp_path_factory, wanted):
     path = tmp_path_factory.mktemp("arrays") / "x"

@@ -6,7 +6,7 @@ import base64
 import html
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
@@ -14,13 +14,27 @@ from treedot.errors import missing
 
 ONE_LINE = 40  # characters of a cell that stays on one line
 
+# The documentation has these colours, too.
+COLOURS = {
+    "text": "#222", "heading": "#123", "quiet": "#567", "line": "#ddd", "soft": "#f6f8fa", "back": "#fff",
+    "mark": "#ffe08a", "only": "#fff3cd", "accent": "#1f5f8b", "good": "#2a7d2a", "bad": "#b03020",
+}  # fmt: skip
+DARK_COLOURS = {
+    "text": "#ddd", "heading": "#eee", "quiet": "#9ab", "line": "#3a4048", "soft": "#1c2026",
+    "back": "#14171a", "mark": "#725a00", "only": "#3a3310", "accent": "#6ab0e0", "good": "#7dc87d",
+    "bad": "#f08070",
+}  # fmt: skip
+
+
+def _variables(colours: Mapping[str, str]) -> str:
+    return ":root { " + "; ".join(f"--{name}: {colour}" for name, colour in colours.items()) + " }"
+
+
 STYLE = """
 :root { color-scheme: light dark }
-:root { --text: #222; --heading: #123; --quiet: #567; --line: #ddd; --soft: #f6f8fa; --back: #fff }
-:root { --mark: #ffe08a; --only: #fff3cd; --accent: #1f5f8b; --good: #2a7d2a; --bad: #b03020 }
+LIGHT
 @media (prefers-color-scheme: dark) {
-:root { --text: #ddd; --heading: #eee; --quiet: #9ab; --line: #3a4048; --soft: #1c2026; --back: #14171a }
-:root { --mark: #725a00; --only: #3a3310; --accent: #6ab0e0; --good: #7dc87d; --bad: #f08070 }
+DARK
 }
 body { font: 16px/1.5 system-ui, sans-serif; color: var(--text); background: var(--back) }
 body { max-width: 64rem; margin: 2rem auto; padding: 0 1rem; overflow-wrap: break-word }
@@ -43,17 +57,21 @@ summary { cursor: pointer; overflow-wrap: anywhere }
 .says { font-size: 1.1rem; border-left: 4px solid var(--accent); padding-left: 0.8rem }
 .agrees { color: var(--good); font-weight: bold } .differs { color: var(--bad); font-weight: bold }
 figure { margin: 1rem 0 } img { max-width: 100% } figcaption { color: var(--quiet); font-size: 0.9rem }
-"""
+""".replace("LIGHT", _variables(COLOURS)).replace("DARK", _variables(DARK_COLOURS))
 
 
 def page(title: str, body: str, style: str = "") -> str:
     """Return a complete page; ``style`` adds to the common style."""
+    return frame(title, f"<style>{STYLE}{style}</style>", f"<h1>{html.escape(title)}</h1>\n{body}")
+
+
+def frame(title: str, head: str, body: str) -> str:
+    """Return a complete page from HTML that goes into its head, such as its style, and its body."""
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{html.escape(title)}</title><style>{STYLE}{style}</style></head>
-<body><h1>{html.escape(title)}</h1>
-{body}
+<title>{html.escape(title)}</title>{head}</head>
+<body>{body}
 </body></html>
 """
 

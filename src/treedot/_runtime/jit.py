@@ -282,16 +282,17 @@ def _import_numba() -> Any:
     Numba imports it only to check that it exists. Compiled code that uses it still loads it.
     """
     import numba
-    from numba.np import linalg
 
-    check = getattr(linalg, "_check_lapack_int_width", None)  # skip the check of SciPy's version
-    if check is not None and "numba.np.arraymath" not in sys.modules:
-        loading = linalg.ensure_blas
-        linalg.ensure_blas = check
-        try:
-            import_module("numba.np.arraymath")
-        finally:
-            linalg.ensure_blas = loading
+    with contextlib.suppress(ImportError, AttributeError):  # another Numba may lack any of this
+        from numba.np import linalg
+
+        check, loading = linalg._check_lapack_int_width, linalg.ensure_blas  # skips SciPy's version
+        if "numba.np.arraymath" not in sys.modules:
+            linalg.ensure_blas = check
+            try:
+                import_module("numba.np.arraymath")
+            finally:
+                linalg.ensure_blas = loading
     return numba
 
 
@@ -301,9 +302,14 @@ def _shorten_collections() -> None:
     New garbage is still collected. Objects that the program has frozen stay frozen.
     """
     _import_numba()
-    from numba.core import event
+    try:
+        from numba.core import event
 
-    class Freezing(event.Listener):
+        listener: Any = event.Listener
+    except (ImportError, AttributeError):  # another Numba
+        return
+
+    class Freezing(listener):
         """Freezes objects during compilations, which are nested and run in one thread at a time."""
 
         depth, frozen = 0, False
@@ -324,17 +330,29 @@ def _shorten_collections() -> None:
 
 
 @functools.cache
-def _pipeline() -> Any:
-    return import_module("treedot._runtime.pipeline").Pipeline
-
-
-def _compiled(function: Callable[P, R], **options: Any) -> Callable[P, R]:
-    numba = _import_numba()
-    options |= {"nogil": True, "no_cfunc_wrapper": True, "pipeline_class": _pipeline()}
+def why_not_ours() -> str:
+    """Return why Numba's own compiler is used; "" if treedot's pipeline is."""
     try:
-        compiled: Any = numba.njit(cache=True, error_model="numpy", **options)(function)
+        import_module("treedot._runtime.pipeline")
+    except Exception as error:  # another Numba may raise anything where its internals differ
+        return str(error)
+    return ""
+
+
+def in_pipeline(**options: bool) -> dict[str, Any]:
+    """Return Numba's private options, and treedot's pipeline; nothing if Numba's own compiler is used."""
+    if why_not_ours():
+        return {}
+    return {**options, "pipeline_class": import_module("treedot._runtime.pipeline").Pipeline}
+
+
+def _compiled(function: Callable[P, R], **private: bool) -> Callable[P, R]:
+    numba = _import_numba()
+    options = {"nogil": True, "error_model": "numpy", **in_pipeline(no_cfunc_wrapper=True, **private)}
+    try:
+        compiled: Any = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # no folder to store compiled code in
-        compiled = numba.njit(error_model="numpy", **options)(function)
+        compiled = numba.njit(**options)(function)
     if hasattr(compiled, "_cache"):  # private to Numba, which offers no other way
         compiled._cache = _Cache(compiled._cache)
     return compiled

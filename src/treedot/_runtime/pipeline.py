@@ -1,4 +1,4 @@
-"""The way in which Numba compiles functions of treedot: as it compiles others, without needless work.
+"""Compile functions of treedot with Numba's own pipeline, without needless work.
 
 Numba optimises every function and makes machine code of it, even if only compiled functions call it; they
 take a copy of its intermediate code and optimise it again. Here such a function stays intermediate code.
@@ -6,6 +6,8 @@ Functions that count no references are compiled without the passes that only oth
 operator for the same types is looked up once in a process.
 
 All this is a ``pipeline_class``, Numba's own way to change its compiler, and concerns no function of others.
+It uses Numba's internals. Where they differ, or the version is not one that it was tested with, importing
+this module fails, and ``jit`` uses Numba's own compiler.
 """
 
 from __future__ import annotations
@@ -13,10 +15,25 @@ from __future__ import annotations
 from typing import Any
 
 import llvmlite.binding as llvm
+import numba
 from numba.core import compiler_machinery, typed_passes, types, untyped_passes
 from numba.core.codegen import CPUCodegen, JITCodeLibrary
-from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler import CompilerBase, DefaultPassBuilder, Flags
 from numba.core.runtime import rtsys
+
+TESTED = (0, 60), (0, 68)  # the oldest and the newest version of Numba
+USED = (
+    "_optimize_functions", "_optimize_final_module", "_finalize_final_module", "_finalize_dynamic_globals",
+    "_get_module_for_linking", "add_linking_library", "enable_object_caching", "get_pointer_to_function",
+    "serialize_using_object_code",
+)  # fmt: skip
+if not TESTED[0] <= tuple(numba.version_info.short) <= TESTED[1]:
+    oldest, newest = (".".join(map(str, version)) for version in TESTED)
+    raise ImportError(
+        f"treedot's compiler is tested with Numba {oldest} to {newest}, not with {numba.__version__}"
+    )
+if lacking := [name for name in USED if not hasattr(JITCodeLibrary, name)]:
+    raise ImportError(f"Numba {numba.__version__} lacks JITCodeLibrary.{lacking[0]}")
 
 # Numba 0.60 runs LLVM's passes in another way.
 LEAN = hasattr(llvm, "create_new_module_pass_manager") and hasattr(CPUCodegen, "_pass_builder")
@@ -65,7 +82,7 @@ class _InnerLibrary(JITCodeLibrary):
 
 
 class _WithoutEnvironments:
-    """A code generator that gives no Python objects to functions: without machine code they have no place."""
+    """A code generator that stores no Python objects in functions: without machine code, they hold none."""
 
     def __init__(self, codegen: Any) -> None:
         self._codegen = codegen
@@ -75,6 +92,18 @@ class _WithoutEnvironments:
 
     def set_env(self, name: str, environment: Any) -> None:
         pass
+
+
+class _Flags(Flags):
+    """The settings of a compilation. Numba hashes and compares them thousands of times; these are faster."""
+
+    _hash = hash(tuple(sorted(Flags.options)))  # Numba hashes the names, too, which are always the same
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return (isinstance(other, Flags) and self._values == other._values) or super().__eq__(other)
 
 
 class _RememberingContext:
@@ -130,12 +159,9 @@ class Pipeline(CompilerBase):
         return [chosen]
 
     def compile_extra(self, function: Any) -> Any:
-        flags = self.state.flags
+        flags = self.state.flags = _Flags(self.state.flags)
         if LEAN and self.state.library is None and (flags.no_cpython_wrapper or not flags.nrt):
             library = _InnerLibrary if flags.no_cpython_wrapper else _BorrowingLibrary
             self.state.library = library(self.state.targetctx.codegen(), function.__qualname__)
             self.state.library.enable_object_caching()
         return super().compile_extra(function)
-
-
-INSIDE = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": Pipeline}

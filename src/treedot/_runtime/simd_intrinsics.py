@@ -10,8 +10,10 @@ from llvmlite import ir
 from numba.core.datamodel import models
 from numba.extending import intrinsic, lower_builtin, overload, register_model, type_callable
 
-from treedot._runtime.pipeline import INSIDE, Pipeline
+from treedot._runtime.jit import in_pipeline
 from treedot._runtime.simd import LANES
+
+_inside = numba.njit(**in_pipeline(no_cpython_wrapper=True, no_cfunc_wrapper=True))
 
 
 class Block(numba.types.Type):
@@ -128,7 +130,7 @@ def _any_above(typing: Any, block: Any, other: Any) -> Any:
     return numba.types.boolean(block, block), generate
 
 
-@numba.njit(**INSIDE)
+@_inside
 def exceeds(block: Any, limit: float) -> Any:
     """Return whether the magnitude of any element exceeds a limit."""
     edge = splat(limit)
@@ -155,13 +157,13 @@ _zip_first = _shuffle("_zip_first", _alternating[:LANES], "Their first halves, a
 _zip_second = _shuffle("_zip_second", _alternating[LANES:], "Their second halves, alternating.")
 
 
-@numba.njit(**INSIDE)
+@_inside
 def backwards(block: Any) -> Any:
     """Return the elements in reverse order."""
     return _reversed(block, block)
 
 
-@numba.njit(**INSIDE)
+@_inside
 def zipped(a: Any, b: Any) -> Any:
     """Return ``a0 b0 a1 b1 … a7 b7`` and ``a8 b8 … a15 b15``."""
     return _zip_first(a, b), _zip_second(a, b)
@@ -186,7 +188,7 @@ def times(block: Any, row: Any, index: int) -> Any:
     """Return ``block * row[index : index + 16]``; the row may consist of signs, sixteen per word."""
 
 
-@overload(times, jit_options={"pipeline_class": Pipeline})
+@overload(times, jit_options=in_pipeline())
 def _times(block, row, index):  # names must match exactly
     if row.dtype == numba.types.uint16:
         return lambda block, row, index: flip(block, row[index // LANES])
@@ -197,7 +199,7 @@ def multiply(a: Any, b: Any, out: Any) -> None:
     """Write the products of two rows; b, or both, may be signs. The product of signs is signs."""
 
 
-@overload(multiply, jit_options={"pipeline_class": Pipeline})
+@overload(multiply, jit_options=in_pipeline())
 def _multiply(a, b, out):
     def signs(a, b, out):
         for k in range(out.size):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -17,8 +18,20 @@ from treedot.parameters import n_threads
 PARTS = 8  # parts of the work per thread, since some take longer than others
 SHARED_PARTS = 64  # the same if compiled code takes the parts, in ``share``
 
+PAUSE = 2e-5  # seconds that a thread sleeps while it waits for others
+NEXT = -1  # instead of the number of a span: take the next one
+
 Span = tuple[int, int]
 T = TypeVar("T")
+
+
+class Steps(NamedTuple):
+    """Adjacent spans in steps, for compiled code that threads run."""
+
+    limits: IntArray
+    before: IntArray  # for every span, the number of spans in earlier steps
+    taken: IntArray  # counters of the spans that are taken, and of those that are done
+    done: IntArray
 
 
 @dataclass(frozen=True)
@@ -61,13 +74,32 @@ class Threads:
 
         This is for compiled code that takes spans by ``next_number`` and never fails.
         """
-        limits = np.array([0, *(last for _, last in spans)])
-        limits[0] = spans[0][0] if spans else 0
-        taken = np.zeros(1, np.int64)
+        limits, taken = _limits(spans), np.zeros(1, np.int64)
         self.run(lambda *_: work(limits, taken), [(k, k + 1) for k in range(min(self.count, len(spans)))])
 
+    def share_steps(self, work: Callable[[Steps, int], int], steps: Iterable[Sequence[Span]]) -> None:
+        """Call ``work`` in every thread, as ``share`` does; a step begins when all spans before it are done.
+
+        ``work`` takes spans by ``next_number``, from ``Steps.taken``, waits for ``Steps.before`` of each by
+        ``reaches``, and counts those that are done. If it waits for too long, it returns the number of the
+        span that it took, and is called again with this number; otherwise it returns the number of spans.
+        """
+        spans, before = list[Span](), list[int]()
+        for step in steps:
+            before += [len(spans)] * len(step)
+            spans += step
+        taken, done = np.zeros((2, 1), np.int64)
+        shared = Steps(_limits(spans), np.array(before, np.int64), taken, done)
+
+        def run(first: int, last: int) -> None:
+            span = NEXT
+            while (span := work(shared, span)) < len(spans):
+                time.sleep(PAUSE)
+
+        self.run(run, [(k, k + 1) for k in range(min(self.count, len(spans)))])
+
     def in_order(self, work: Callable[[Any], Any], items: Iterable[Any], ahead: int = 2) -> Iterator[Any]:
-        """Yield the results of ``work`` for every item, in order; each thread works on ``ahead`` items."""
+        """Yield the results of ``work`` for every item, in order; ``ahead`` items per thread are in work."""
         waiting: deque[Iterator[Any]] = deque()
         for item in items:
             waiting.append(self.map(work, [item]))
@@ -141,6 +173,11 @@ def one_ahead(make: Callable[..., T], spans: Sequence[Span]) -> Iterator[T]:
             made = waiting.pop().result()
             waiting = [maker.submit(make, *span) for span in spans[k + 1 : k + 2]]
             yield made
+
+
+def _limits(spans: Sequence[Span]) -> IntArray:
+    """Return the limits of adjacent spans."""
+    return np.array([*(first for first, _ in spans[:1]), *(last for _, last in spans)], np.int64)
 
 
 def _exhaust(iterator: Iterator[Any]) -> None:

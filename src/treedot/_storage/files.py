@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import lzma
 import os
@@ -87,6 +88,8 @@ def _is_aside(name: str, suffix: str, target: str | None) -> bool:
 def reason(error: Exception) -> str:
     """Return the text of an error, without the number that system errors begin with."""
     number = getattr(error, "errno", None)
+    if number == errno.ENOENT:
+        return "no such file or folder"
     return os.strerror(number) if isinstance(number, int) else str(error)
 
 
@@ -312,6 +315,19 @@ def open_plain(path: str | os.PathLike[str]) -> io.BufferedReader:
         what = "a folder" if stat.S_ISDIR(mode) else "a pipe" if stat.S_ISFIFO(mode) else "a device"
         raise SourceError(f"cannot read {path}: it is {what}, not a plain file")
     return os.fdopen(handle, "rb")
+
+
+def identity_of(path: str | os.PathLike[str]) -> tuple[int, ...] | None:
+    """Return values that change when something else takes this name; None if there is nothing."""
+    try:
+        return identity(os.stat(path))
+    except OSError:
+        return None
+
+
+def identity(found: os.stat_result) -> tuple[int, ...]:
+    """Return values that tell a file or folder, as it is now, from all others."""
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def read_plain(path: str | os.PathLike[str], most: int = -1) -> bytes:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treedot._runtime.array_types import Array
+from treedot._storage.files import reason
 from treedot.errors import SourceError
 
 CHUNK = 1 << 22  # elements copied at a time
@@ -28,7 +29,7 @@ class GrowingArray:
     target : Path, optional
         The file that the elements will be written to; errors name it. The temporary file is in the same
         folder, by default in the system's temporary folder. If possible it has no name, so even a killed
-        process leaves nothing behind. Use it in a ``with`` statement.
+        process leaves no remains. Use it in a ``with`` statement.
     """
 
     def __init__(self, dtype: npt.DTypeLike, target: Path | None = None) -> None:
@@ -74,7 +75,7 @@ class GrowingArray:
         try:
             yield
         except OSError as error:
-            raise SourceError(f"cannot write {self._goal}: {error.strerror or error}") from error
+            raise SourceError(f"cannot write {self._goal}: {reason(error)}") from error
 
     def __enter__(self) -> Self:
         return self

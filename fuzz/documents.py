@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import cache, partial
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from fuzz.readers import check_forest, check_reader, check_round_trip
 from fuzz.seeds import read_seeds
@@ -17,7 +18,7 @@ from treedot.parameters import DOCUMENT_UNITS, POLICIES
 from treedot.readers import read_html, read_json, read_xml
 
 
-def choose(data: bytes, choices: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
+def choose(data: bytes, choices: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:
     """Return settings derived from the bytes of a case."""
     random = Random(zlib.crc32(data))
     return {name: random.choice(values) for name, values in choices.items()}

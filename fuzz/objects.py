@@ -1,4 +1,4 @@
-"""Objects passed as trees: nested lists, and objects that behave like trees or nearly so."""
+"""Objects passed as trees: nested lists, objects that nearly behave like trees, and those of parsers."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from fuzz.bridges import make_object
 from fuzz.readers import check_forest, check_round_trip
 from fuzz.target import Target, require
 from fuzz.trees import LABELS, random_tree
@@ -79,9 +80,11 @@ class ObjectTarget:
 
 
 def _item(random: Random) -> Any:
-    match random.randrange(8):
+    match random.randrange(10):
         case 0:
             return random.choice(oddities())
+        case 8 | 9:
+            return make_object(random, lambda: random.choice(oddities()))
         case 1:
             return random_tree(random)
         case 2:

@@ -157,7 +157,7 @@ def test_any_text_reads_the_same_in_ranges(tmp_path_factory, text, size, skips):
     def in_ranges(errors):
         trees, _, _ = read_in_ranges(path, size, on_bad=errors.append if skips else None)
         if not len(trees):
-            raise SourceError(f"{path}: there is no tree in it")
+            raise SourceError(f"{path} contains no tree")
         return trees
 
     whole = outcome(lambda errors: read_trees(path, on_bad=errors.append if skips else None))

@@ -55,6 +55,15 @@ def test_a_sentence_becomes_the_trees_of_the_literature():
     assert str(read(SENTENCE, unit="loct")[0]) == "(do::v how::w do::v you::p it::p)"
 
 
+def test_compositional_trees_name_head_and_modifier():
+    sentence = conllu(("Trees", "N", 2, "nsubj"), ("grow", "V", 0, "root"), (",", ",", 2, "punct"))
+    comma = "punct<grow::v,_comma_::_comma_>"
+    grct = f"(root<*::*,grow::v> (nsubj<grow::v,trees::n> (N trees::n)) (V grow::v) ({comma} (, ,::,)))"
+    assert str(read(sentence, unit="cgrct")[0]) == grct
+    below = f"(nsubj<grow::v,trees::n> N nsubj trees::n) ({comma} , punct ,::,)"
+    assert str(read(sentence, unit="clct")[0]) == f"(root<*::*,grow::v> {below} V root grow::v)"
+
+
 def test_comments_become_columns_and_lines_are_known(tmp_path):
     path = tmp_path / "two.conllu"
     path.write_text(SENTENCE + conllu(("A", "T", 0, "root")), encoding="utf-8")
@@ -75,8 +84,11 @@ def test_the_part_of_speech_and_the_lemma_have_stand_ins(tmp_path):
     assert str(read_conllu(path)[0]) == "(root (VERB go::v))"
     path.write_text("1\tTrees\ttree\tNOUN\tNNS\t_\t0\troot\t_\t_\n", encoding="utf-8")
     assert str(read_conllu(path, pos="upos")[0]) == "(root (NOUN tree::n))"
-    with pytest.raises(ParameterError, match="unit must be one of 'grct', 'lct', 'loct'"):
+    assert str(read_conllu(path, words="form")[0]) == "(root (NNS trees::n))"
+    with pytest.raises(ParameterError, match="unit must be one of 'grct', 'lct', 'loct', 'cgrct', 'clct'"):
         read_conllu(path, unit="ptb")
+    with pytest.raises(ParameterError, match="words must be one of 'lemma', 'form'"):
+        read_conllu(path, words="text")
 
 
 @pytest.mark.parametrize(
@@ -101,7 +113,7 @@ def test_lines_that_are_no_tokens_are_refused():
     )
     with pytest.raises(SourceError, match=":1: the byte 0xff is not UTF-8"):
         read_trees(io.BytesIO(b"1\t\xff" + b"\t_" * 8), "conllu")
-    assert "there is no tree in it" in problem("# a comment alone\n\n\n")
+    assert "contains no tree" in problem("# a comment alone\n\n\n")
     with pytest.raises(ParameterError, match="has no column 'x'"):
         read(SENTENCE, column="x")
     with pytest.raises(ParameterError, match="has no unit 'record'"):
@@ -124,7 +136,7 @@ def test_any_heads_are_a_tree_or_refused(tokens):
     while new := {k for k, head in enumerate(heads, 1) if head in below} - below:
         below |= new
     if len(below) == len(tokens) + 1:
-        for unit, nodes in (("grct", 3), ("lct", 3), ("loct", 1)):
+        for unit, nodes in (("grct", 3), ("lct", 3), ("loct", 1), ("cgrct", 3), ("clct", 4)):
             forest = read(text, unit=unit)
             Forest(forest.label, forest.arity, forest.offsets, forest.labels)
             assert forest.n_nodes == nodes * len(tokens)
@@ -145,7 +157,7 @@ def test_a_long_chain_of_dependents_is_no_trouble():
 
 
 @pytest.mark.corpus
-@pytest.mark.parametrize("form", ["grct", "lct", "loct"])
+@pytest.mark.parametrize("form", ["grct", "lct", "loct", "cgrct", "clct"])
 def test_the_trees_are_those_of_kelp(form):
     sentences, expected = [], []
     with gzip.open(corpus("qc_test_dep.tsv.gz"), "rt", encoding="utf-8") as file:
@@ -213,7 +225,7 @@ def test_lengths_of_branches_are_dropped_or_kept(tmp_path):
         ("(a,[b);", ":1: a [ that is not closed"),
         ("(a],b);", ":1: a ] without its ["),
         (";", ":1: no tree before ';'"),
-        (" \n", "there is no tree in it"),
+        (" \n", "contains no tree"),
     ],
 )
 def test_newick_errors_say_what_and_where(text, message):

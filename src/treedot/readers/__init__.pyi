@@ -1,3 +1,4 @@
+from treedot.readers.bridges.reader import read_objects as read_objects
 from treedot.readers.code.reader import iter_code as iter_code
 from treedot.readers.code.reader import parse_code as parse_code
 from treedot.readers.code.reader import read_code as read_code

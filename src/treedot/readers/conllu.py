@@ -1,15 +1,13 @@
-"""Read the sentences of CoNLL-U as dependency trees, in the forms GRCT, LCT and LOCT."""
+"""Read the sentences of CoNLL-U as dependency trees, in the forms GRCT, LCT, LOCT, CGRCT and CLCT."""
 
 from __future__ import annotations
 
 import re
-from bisect import bisect
-from collections.abc import Callable, Iterator
-from functools import partial
-from typing import NamedTuple
+from collections.abc import Iterator
 
 from treedot._storage.files import MAX_LINE
 from treedot.errors import SourceError
+from treedot.readers.dependencies import FORMS, HeadError, Sentence, Tokens, sentence_of
 from treedot.readers.packer import PostOrder, pack_post_order
 from treedot.readers.stream import TreeStream
 from treedot.trees import Forest
@@ -20,32 +18,25 @@ _NO_TOKEN = re.compile(r"\d+-\d+|\d+\.\d+", re.ASCII)  # multiword tokens, and e
 _COMMENT = re.compile(r"#\s*(sent_id|text)\s*=\s*(.*)")
 
 
-class Sentence(NamedTuple):
-    """The labels of every token, from 1 on, and its dependents in order; those of 0 are the roots."""
-
-    word: list[str]
-    tag: list[str]
-    relation: list[str]
-    dependents: list[list[int]]
-    comments: dict[str, str]
-
-
-def read_sentences(stream: TreeStream, unit: str = "grct", pos: str = "xpos") -> Iterator[Forest]:
+def read_sentences(
+    stream: TreeStream, unit: str = "grct", pos: str = "xpos", words: str = "lemma"
+) -> Iterator[Forest]:
     """Yield the trees of sentences; a bad sentence is skipped."""
-    return pack_post_order(stream, _trees(stream, unit, pos))
+    return pack_post_order(stream, _trees(stream, unit, pos, words))
 
 
-def _trees(stream: TreeStream, unit: str, pos: str) -> Iterator[PostOrder]:
+def _trees(stream: TreeStream, unit: str, pos: str, words: str) -> Iterator[PostOrder]:
     for first, lines in _blocks(stream):
         try:
-            sentence = _parsed(lines, first, stream, pos)
+            rows, numbers, comments = _parsed(lines, first, stream)
+            if not rows:  # only comments
+                continue
+            sentence = _sentence(rows, numbers, stream, pos, words)
         except SourceError as error:
             stream.on_bad(error)
             continue
-        if len(sentence.word) == 1:  # only comments
-            continue
         labels, arity = FORMS[unit](sentence)
-        known = {key: sentence.comments.get(key, "") for key in ("sent_id", "text")}
+        known = {key: comments.get(key, "") for key in ("sent_id", "text")}
         yield PostOrder(labels[::-1], arity[::-1], first, first + len(lines) - 1, known)
 
 
@@ -67,10 +58,13 @@ def _blocks(stream: TreeStream) -> Iterator[tuple[int, list[bytes]]]:
         yield number - len(lines) + 1, lines
 
 
-def _parsed(lines: list[bytes], first: int, stream: TreeStream, pos: str) -> Sentence:
-    """Return the sentence of some lines; raise if it is not a single tree."""
-    word, tag, relation, heads, comments = [""], [""], [""], [0], {}
-    numbers = [first]  # line numbers of the tokens
+def _parsed(
+    lines: list[bytes], first: int, stream: TreeStream
+) -> tuple[list[list[str]], list[int], dict[str, str]]:
+    """Return the fields of the tokens of some lines, with their line numbers, and the comments."""
+    rows: list[list[str]] = []
+    numbers: list[int] = []
+    comments: dict[str, str] = {}
     for number, raw in enumerate(lines, first):
         try:
             line = raw.decode()
@@ -84,86 +78,26 @@ def _parsed(lines: list[bytes], first: int, stream: TreeStream, pos: str) -> Sen
         if len(fields) != N_COLUMNS:
             problem = f"{len(fields)} field(s); CoNLL-U has {N_COLUMNS}, separated by tabs"
             raise stream.error(number, problem)
-        if fields[_ID] != str(len(word)):
+        if fields[_ID] != str(len(rows) + 1):
             if _NO_TOKEN.fullmatch(fields[_ID]):
                 continue
-            raise stream.error(number, f"expected token {len(word)}, found {fields[_ID]!r:.20}")
+            raise stream.error(number, f"expected token {len(rows) + 1}, found {fields[_ID]!r:.20}")
         head = fields[_HEAD]
         if not (head.isascii() and head.isdecimal() and len(head) < 10):
             raise stream.error(number, f"the head of a token must be a number, not {head!r:.20}")
-        own_tag = fields[_UPOS] if pos == "upos" or fields[_XPOS] == "_" else fields[_XPOS]
-        lemma = fields[_FORM] if fields[_LEMMA] == "_" else fields[_LEMMA]
-        word.append(f"{lemma.lower()}::{own_tag[:1].lower()}")
-        tag.append(own_tag)
-        relation.append(fields[_DEPREL])
-        heads.append(int(head))
+        rows.append(fields)
         numbers.append(number)
-    return Sentence(word, tag, relation, _dependents(heads, numbers, stream), comments)
+    return rows, numbers, comments
 
 
-def _dependents(heads: list[int], numbers: list[int], stream: TreeStream) -> list[list[int]]:
-    """Return the dependents of every token; raise if they do not form one tree."""
-    found: list[list[int]] = [[] for _ in heads]
-    for token, head in enumerate(heads[1:], 1):
-        if head >= len(heads):
-            problem = f"token {token} has the head {head}, but the sentence has {len(heads) - 1} token(s)"
-            raise stream.error(numbers[token], problem)
-        found[head].append(token)
-    reached = list(found[0])
-    if len(reached) > 1:
-        problem = f"token {reached[1]} is a second root, beside token {reached[0]}"
-        raise stream.error(numbers[reached[1]], f"{problem}: a sentence must have one token with the head 0")
-    for token in reached:
-        reached += found[token]
-    if len(reached) < len(heads) - 1:
-        token = min(set(range(1, len(heads))).difference(reached))
-        raise stream.error(numbers[token], f"the heads of token {token} form a cycle")
-    return found
-
-
-# Each function returns the labels and arities of the nodes in reversed post-order: a node, and then its
-# subtrees from last to first.
-
-
-def _grct(sentence: Sentence) -> tuple[list[str], list[int]]:
-    """Relations are inner nodes; a token's tag, with its word, is placed among its dependents."""
-    labels: list[str] = []
-    arity: list[int] = []
-    waiting = list(sentence.dependents[0])
-    while waiting:
-        token = waiting.pop()
-        if token < 0:  # the tag and word of a token whose relation is done
-            labels += (sentence.tag[-token], sentence.word[-token])
-            arity += (1, 0)
-            continue
-        below = sentence.dependents[token]
-        labels.append(sentence.relation[token])
-        arity.append(len(below) + 1)
-        own = bisect(below, token)
-        waiting += [*below[:own], -token, *below[own:]]
-    return labels, arity
-
-
-def _lexical(sentence: Sentence, with_tags: bool) -> tuple[list[str], list[int]]:
-    """Words are inner nodes; a word has its tag and relation after its dependents, or neither."""
-    labels: list[str] = []
-    arity: list[int] = []
-    waiting = list(sentence.dependents[0])
-    while waiting:
-        token = waiting.pop()
-        below = sentence.dependents[token]
-        labels.append(sentence.word[token])
-        if with_tags:
-            labels += (sentence.relation[token], sentence.tag[token])
-            arity += (len(below) + 2, 0, 0)
-        else:
-            arity.append(len(below))
-        waiting += below
-    return labels, arity
-
-
-FORMS: dict[str, Callable[[Sentence], tuple[list[str], list[int]]]] = {
-    "grct": _grct,
-    "lct": partial(_lexical, with_tags=True),
-    "loct": partial(_lexical, with_tags=False),
-}
+def _sentence(
+    rows: list[list[str]], numbers: list[int], stream: TreeStream, pos: str, words: str
+) -> Sentence:
+    """Return the sentence of the fields of its tokens; raise if it is not a single tree."""
+    columns = list(zip(*rows, strict=True))
+    form, lemma, upos, xpos, deprel = (columns[k] for k in (_FORM, _LEMMA, _UPOS, _XPOS, _DEPREL))
+    tokens = Tokens(form, lemma, upos, xpos, [int(head) for head in columns[_HEAD]], deprel)
+    try:
+        return sentence_of(tokens, pos, words)
+    except HeadError as error:
+        raise stream.error(numbers[error.token - 1], error.problem) from None

@@ -19,7 +19,7 @@ _OTHER_PAIR = re.compile(r"[\[\]{}<>A-Za-z]")
 
 
 class _Record(NamedTuple):
-    """The lines of a structure with their numbers: its name, if any, and the others."""
+    """A structure: its name, if it has one, the number of its first line, and its lines."""
 
     header: str
     first: int

@@ -130,10 +130,10 @@ def _expression(pattern: bytes) -> bytes | None:
 
 
 def _joined(parts: list[bytes], any_text: bytes, shortest: bytes) -> bytes:
-    """Return an expression for parts with any text between them that matches in polynomial time.
+    """Return an expression that matches parts with any text between them, in polynomial time.
 
-    Every part but the last may take its first match, since any text may follow. So no other match is tried
-    (an atomic group); otherwise all combinations would be.
+    Every part but the last may take its first match, since any text may follow. An atomic group tries no
+    other match; without it, all combinations would be tried.
     """
     first, *others = parts
     if not others:

@@ -1,4 +1,4 @@
-"""Read trees that are in memory: bracket text, ``Tree``, nested lists, ``nltk.Tree`` and similar objects."""
+"""Read trees that are in memory: bracket text, ``Tree``, nested lists, and objects of libraries."""
 
 from __future__ import annotations
 
@@ -9,29 +9,38 @@ import numpy as np
 
 from treedot.errors import SourceError, TreeSyntaxError
 from treedot.readers.brackets.reader import read_cells
+from treedot.readers.bridges.registry import Backwards, Bridge, bridge_of_class
+from treedot.readers.bridges.settings import ObjectSettings
+from treedot.readers.finite import CHECK_AFTER, check_finite
 from treedot.readers.on_bad import OnBad
 from treedot.trees import Forest, Tree
 from treedot.trees.brackets import check_text
 from treedot.trees.forest import MAX_NODES
 
-_CHECK_AFTER = 1 << 16  # nodes of a tree before its lists are checked for a cycle
+_DEFAULTS = ObjectSettings()
 
 
-def read_items(items: list[Any], place_of: Callable[[int], str], on_bad: OnBad) -> tuple[Forest, list[int]]:
+def read_items(
+    items: list[Any],
+    place_of: Callable[[int], str],
+    on_bad: OnBad,
+    settings: ObjectSettings = _DEFAULTS,
+) -> tuple[Forest, list[int]]:
     """Pack trees given as text or objects; return the forest and the indices of the good items.
 
     ``place_of`` returns the description of an item's place, for errors.
     """
-    if all(kind is type(None) or issubclass(kind, str) for kind in set(map(type, items))):
+    kinds = set(map(type, items))
+    if all(kind is type(None) or issubclass(kind, str) for kind in kinds):
         return read_cells(items, place_of, on_bad)
     if len(items) == 1 and isinstance(items[0], Tree):
         return Forest.from_tree(items[0]), [0]
-    if any(hasattr(item, "as_py") for item in items):  # pyarrow scalars
-        return read_items(
-            [item.as_py() if hasattr(item, "as_py") else item for item in items], place_of, on_bad
-        )
+    if any(hasattr(kind, "as_py") for kind in kinds):  # pyarrow scalars
+        plain = [item.as_py() if hasattr(type(item), "as_py") else item for item in items]
+        return read_items(plain, place_of, on_bad, settings)
     if all(isinstance(item, Tree) for item in items):
         return Forest.from_trees(items), list(range(len(items)))
+    bridges = {kind: bridge for kind in kinds if (bridge := bridge_of_class(kind)) is not None}
     good: list[int] = []
     labels: list[str] = []  # labels of all nodes in post-order
     arity: list[int] = []
@@ -46,7 +55,10 @@ def read_items(items: list[Any], place_of: Callable[[int], str], on_bad: OnBad) 
             elif item is None:
                 raise TreeSyntaxError(f"{place}: expected a tree, found None")
             else:
-                own_labels, own_arity = _backwards(item, place)
+                bridge = bridges.get(type(item))
+                own_labels, own_arity = (
+                    _bridged(bridge, item, place, settings) if bridge else _backwards(item, place)
+                )
                 _check_labels(own_labels, place)
                 labels.extend(reversed(own_labels))
                 arity.extend(reversed(own_arity))
@@ -64,7 +76,15 @@ def read_items(items: list[Any], place_of: Callable[[int], str], on_bad: OnBad) 
     ), good
 
 
-def _backwards(thing: Any, place: str) -> tuple[list[str], list[int]]:
+def _bridged(bridge: Bridge, item: Any, place: str, settings: ObjectSettings) -> Backwards:
+    """Return the labels and arities of the nodes of a library's object, in reversed post-order."""
+    try:
+        return bridge.tree(item, settings)
+    except SourceError as error:
+        raise type(error)(f"{place}: {error}") from error.__cause__
+
+
+def _backwards(thing: Any, place: str) -> Backwards:
     """Return the labels and arities of a tree's nodes in reversed post-order.
 
     A nested list or tuple is ``[label, child, …]``. Objects with a ``label()`` method that iterate over their
@@ -73,7 +93,7 @@ def _backwards(thing: Any, place: str) -> tuple[list[str], list[int]]:
     labels: list[str] = []
     arity: list[int] = []
     waiting = [thing]
-    unchecked = _CHECK_AFTER
+    unchecked = CHECK_AFTER
     while waiting:
         node = waiting.pop()
         kind = type(node)
@@ -94,7 +114,7 @@ def _backwards(thing: Any, place: str) -> tuple[list[str], list[int]]:
         waiting += children
         unchecked -= 1 + len(children)
         if unchecked < 0:
-            _check_finite(thing, place)
+            check_finite(thing, lambda node: list(_parts(node, place)[1]), place)
             unchecked = MAX_NODES
     return labels, arity
 
@@ -102,38 +122,11 @@ def _backwards(thing: Any, place: str) -> tuple[list[str], list[int]]:
 def _check_labels(labels: list[str], place: str) -> None:
     try:
         check_text("".join(labels))
+    except TypeError:  # the label of an object
+        other = next(label for label in labels if not isinstance(label, str))
+        raise SourceError(f"{place}: {_no_label(other)}") from None
     except SourceError as error:
         raise SourceError(f"{place}: {error}") from None
-
-
-def _check_finite(thing: Any, place: str) -> None:
-    """Raise if a tree contains itself, or if shared parts make it larger than a Forest can be.
-
-    Every object is visited once, however often it occurs.
-    """
-    kept = [thing]  # keeps objects alive, so that addresses stay unique
-    nodes = {id(thing): 0}  # nodes in the subtree of each finished object; 0 while it is open
-    children = list(_parts(thing, place)[1])
-    open_nodes = [(thing, children, iter(children))]
-    while open_nodes:
-        node, children, todo = open_nodes[-1]
-        for child in todo:
-            if isinstance(child, (Tree, str)):
-                continue
-            known = nodes.get(id(child))
-            if known == 0:
-                raise SourceError(f"{place}: a {type(child).__name__} contains itself, so this is not a tree")
-            if known is None:
-                kept.append(child)
-                nodes[id(child)] = 0
-                below = list(_parts(child, place)[1])
-                open_nodes.append((child, below, iter(below)))
-                break
-        else:
-            open_nodes.pop()
-            nodes[id(node)] = 1 + sum(nodes.get(id(child), 1) for child in children)
-    if nodes[id(thing)] > MAX_NODES:
-        raise SourceError(f"{place}: a tree of {nodes[id(thing)]} nodes; a Forest holds at most {MAX_NODES}")
 
 
 def _parts(thing: Any, place: str) -> tuple[str, Any]:
@@ -157,11 +150,15 @@ def _parts(thing: Any, place: str) -> tuple[str, Any]:
     else:
         raise SourceError(
             f"{place}: cannot make a tree of {type(thing).__name__} {_shown(thing)}; "
-            "pass bracket text, a Tree, nested lists or an object with label() and children"
+            "pass bracket text, a Tree, nested lists, an object with label() and children, or one of a parser"
         )
     if not isinstance(label, str):
-        raise SourceError(f"{place}: a label must be text, not {type(label).__name__} {_shown(label)}")
+        raise SourceError(f"{place}: {_no_label(label)}")
     return label, children
+
+
+def _no_label(label: Any) -> str:
+    return f"a label must be text, not {type(label).__name__} {_shown(label)}"
 
 
 def _looks_like_a_tree(label: str) -> bool:

@@ -19,11 +19,14 @@ from treedot.parameters import (
     DOCUMENT_UNITS,
     DOCUMENTS,
     FORMATS,
+    PARSES,
     TREEBANKS,
     WITH_RECORDS,
     checked_choice,
     n_threads,
 )
+from treedot.readers.bridges.registry import bridge_of
+from treedot.readers.bridges.settings import ObjectSettings
 from treedot.readers.formats import BY_SUFFIX, read_stream
 from treedot.readers.on_bad import OnBad
 from treedot.readers.stream import TreeStream, in_batches
@@ -41,6 +44,7 @@ class _How(NamedTuple):
     batch_size: int
     on_bad: OnBad
     n_jobs: int = 1  # threads
+    objects: ObjectSettings = ObjectSettings()
     may_be_empty: bool = False  # if not, a file without trees is an error
     unpack_large: bool = False
 
@@ -62,7 +66,8 @@ def read_trees(
     source : path, open file, "-", Forest, or iterable
         A file (also ``.gz``, ``.xz``, ``.zst``); ``"-"`` is standard input. A folder is read as source
         code. Each item of an iterable is one tree: bracket text, a ``Tree``, nested lists ``[label,
-        child, …]``, an ``nltk.Tree`` or a similar object. If the items are ``pathlib.Path`` objects, the
+        child, …]``, an ``nltk.Tree`` or a similar object, or an object of a parser, see ``read_objects``; a
+        document of a parser is its sentences. If the items are ``pathlib.Path`` objects, the
         trees of all these files are read. Tables and arrays in memory (pandas, NumPy, pyarrow) are accepted
         if they have one column.
     format : str, default=None
@@ -77,8 +82,9 @@ def read_trees(
         ``Forest.columns``.
     unit : str, default=None
         What becomes one tree. XML and JSON: ``"document"`` (the default) or ``"record"``, each element below
-        the root or each item of a top-level array. CoNLL-U: ``"grct"`` (the default), ``"lct"`` or
-        ``"loct"``, see ``read_conllu``. Source code: ``"function"`` (the default), ``"class"`` or ``"file"``.
+        the root or each item of a top-level array. CoNLL-U: ``"grct"`` (the default) or another form, see
+        ``read_conllu``; objects of parsers also ``"constituency"``. Source code: ``"function"`` (the
+        default), ``"class"`` or ``"file"``.
     on_bad : callable, default=None
         Called with the error of every tree that cannot be read; the tree is skipped. By default the first
         such error is raised.
@@ -105,6 +111,7 @@ def read_trees(
     --------
     iter_trees : The same in batches.
     read_code : Source code, with more settings.
+    read_objects : Objects of parsers and libraries, with more settings.
 
     Examples
     --------
@@ -211,8 +218,9 @@ def iter_trees(
         raise ParameterError(f"batch_size must be at least 1, not {batch_size}")
     check_settings(format, unit)
     threads = n_threads(n_jobs)
-    how = _How(format, column, unit, batch_size, OnBad(on_bad), threads, unpack_large=unpack_large)
-    source = _one_column(source)
+    objects = ObjectSettings(unit)
+    how = _How(format, column, unit, batch_size, OnBad(on_bad), threads, objects, unpack_large=unpack_large)
+    source = items_of(source)
     if isinstance(source, Forest):
         yield from in_batches(source, batch_size)
     elif isinstance(source, (str, os.PathLike)):
@@ -246,7 +254,7 @@ def check_settings(format: str | None, unit: str | None) -> None:
     if format is not None and format not in FORMATS:
         raise ParameterError(f"unknown format {format!r}: use one of {', '.join(FORMATS)}")
     if unit is not None:
-        checked_choice("unit", unit, (*DOCUMENT_UNITS, *CODE_UNITS, *DEPENDENCY_TREES))
+        checked_choice("unit", unit, (*DOCUMENT_UNITS, *CODE_UNITS, *PARSES))
 
 
 def check_file_settings(name: str, kind: str, column: str | None, unit: str | None) -> None:
@@ -263,8 +271,14 @@ def is_known(name: str, format: str | None = None) -> bool:
     return found is not None and format in (None, found)
 
 
-def _one_column(source: Any) -> Any:
-    """Return the only column of a one-column table or array in memory; return anything else unchanged."""
+def items_of(source: Any) -> Any:
+    """Return the only column of a table or array in memory, and the sentences of a document of a parser.
+
+    Anything else is returned unchanged.
+    """
+    bridge = bridge_of(source)
+    if bridge is not None:
+        return list(bridge.parts(source))
     shape = getattr(source, "shape", ())
     is_table = hasattr(source, "columns") or isinstance(source, np.ndarray)
     if is_table and isinstance(shape, tuple) and len(shape) == 2 and shape[1] == 1:
@@ -361,7 +375,7 @@ def _from_items(items: Iterable[Any], how: _How) -> Iterator[Forest]:
                     )
                 yield from _from_file(path, how)
             return
-        yield read_items(batch, lambda k, before=number: f"tree {before + k + 1}", how.on_bad)[0]  # type: ignore[misc]
+        yield read_items(batch, lambda k, n=number: f"tree {n + k + 1}", how.on_bad, how.objects)[0]  # type: ignore[misc]
         number += len(batch)
 
 
@@ -369,6 +383,6 @@ def _checked(forests: Iterator[Forest], name: str) -> Iterator[Forest]:
     """Yield the forests of a file; raise SourceError if there are none."""
     first = next(forests, None)
     if first is None:
-        raise SourceError(f"{name}: there is no tree in it")
+        raise SourceError(f"{name} contains no tree")
     yield first
     yield from forests

@@ -240,8 +240,12 @@ def _rows(
             yield number, row
 
 
+class NoColumnError(SourceError):
+    """A table has no column of the given name."""
+
+
 def _no_column(place: str, wanted: str, names: Collection[str]) -> SourceError:
-    return SourceError(
+    return NoColumnError(
         f"{place}: there is no column {wanted!r}; choose one of {first_few(names)} with column=…"
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from treedot.parameters import DEPENDENCY_TREES, checked_choice
+from treedot.parameters import DEPENDENCY_TREES, PARTS_OF_SPEECH, WORDS, checked_choice
 from treedot.readers.folders import OnSkip
 from treedot.readers.formats import OnError, Paths, read_files
 from treedot.trees import Forest
@@ -13,13 +13,14 @@ def read_conllu(
     *,
     unit: str = "grct",
     pos: str = "xpos",
+    words: str = "lemma",
     on_bad: OnError | None = None,
     on_skip: OnSkip | None = None,
 ) -> Forest:
     r"""Read the sentences of CoNLL-U files as dependency trees, into one Forest.
 
     A word's label is its lemma and the first letter of its part of speech, in lower case, such as
-    ``tree::n``; the form replaces a missing lemma. Ranges (``1-2``) and empty nodes (``1.1``) are skipped.
+    ``tree::n``. Ranges (``1-2``) and empty nodes (``1.1``) are skipped.
     The columns are ``file``, ``start`` and ``end`` (lines), and ``sent_id`` and ``text`` from the comments.
 
     Parameters
@@ -27,14 +28,19 @@ def read_conllu(
     paths : path or iterable of paths
         Files and folders. In a folder, all ``.conllu`` files are read, recursively, except those excluded by
         ``.gitignore`` and ``.treedotignore`` files.
-    unit : {"grct", "lct", "loct"}, default="grct"
+    unit : {"grct", "lct", "loct", "cgrct", "clct"}, default="grct"
         The kind of tree. ``"grct"``, *grammatical relation centred tree*: every relation is a node. Its
         children are the relations of its dependents and, at the position of the token, its part of speech
         with the word below. ``"lct"``, *lexical centred tree*: every word is a node. Its children are its
         dependents, then its part of speech and its relation. ``"loct"``, *lexical only centred tree*: only
-        words.
+        words. ``"cgrct"`` and ``"clct"``, *compositional* trees for ``ComposedWordVectors``: the nodes are
+        relations with the words of head and modifier, ``nsubj<grow::v,tree::n>``; that of a root has the head
+        ``*::*``. The nodes of ``"clct"`` end with the part of speech, the relation and the word of the
+        modifier.
     pos : {"xpos", "upos"}, default="xpos"
         Which part of speech to use; a token without XPOS gets its UPOS.
+    words : {"lemma", "form"}, default="lemma"
+        Whether a word's label has its lemma or its form; a token without lemma gets its form.
     on_bad : callable, default=None
         Called with the error of every sentence that is skipped: one without a root or with two, with a head
         that does not exist, or with a cycle of heads. By default, errors in a file given by name are raised,
@@ -50,7 +56,8 @@ def read_conllu(
     References
     ----------
     D. Croce, A. Moschitti & R. Basili, "Structured Lexical Similarity via Convolution Kernels on Dependency
-    Trees", EMNLP 2011.
+    Trees", EMNLP 2011; P. Annesi, D. Croce & R. Basili, "Semantic Compositionality in Tree Kernels", CIKM
+    2014.
 
     Examples
     --------
@@ -61,15 +68,17 @@ def read_conllu(
     ...     "1\tTrees\ttree\tNOUN\tNNS\t_\t2\tnsubj\t_\t_\n"
     ...     "2\tgrow\tgrow\tVERB\tVBP\t_\t0\troot\t_\t_\n"
     ... )
-    >>> for unit in ("grct", "lct", "loct"):
+    >>> for unit in ("grct", "lct", "loct", "cgrct"):
     ...     print(read_conllu(file, unit=unit)[0])
     (root (nsubj (NNS tree::n)) (VBP grow::v))
     (grow::v (tree::n NNS nsubj) VBP root)
     (grow::v tree::n)
+    (root<*::*,grow::v> (nsubj<grow::v,tree::n> (NNS tree::n)) (VBP grow::v))
     """
     checked_choice("unit", unit, DEPENDENCY_TREES)
-    checked_choice("pos", pos, ("xpos", "upos"))
-    return read_files(paths, "conllu", on_bad, on_skip, unit=unit, pos=pos)
+    checked_choice("pos", pos, PARTS_OF_SPEECH)
+    checked_choice("words", words, WORDS)
+    return read_files(paths, "conllu", on_bad, on_skip, unit=unit, pos=pos, words=words)
 
 
 def read_newick(

@@ -222,7 +222,7 @@ def clear_errors(name: str) -> Iterator[None]:
     except TreedotError:
         raise
     except Exception as error:
-        raise SourceError(f"cannot handle {name}: {reason(error)}") from error
+        raise SourceError(f"pyarrow cannot read or write {name}: {reason(error)}") from error
 
 
 def mapped(path: str | os.PathLike[str]) -> Any:

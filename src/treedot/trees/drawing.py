@@ -47,7 +47,13 @@ linear-gradient(to left, #8886, transparent) right 1px top 1px / 0.6rem calc(100
 """
 
 
-def tree_html(tree: Tree, values: Sequence[float] | None = None, largest: float | None = None) -> str:
+def tree_html(
+    tree: Tree,
+    values: Sequence[float] | None = None,
+    largest: float | None = None,
+    *,
+    scripted: bool = False,
+) -> str:
     """Return a tree drawn as HTML, in several pictures if it is large; the page needs ``STYLE``.
 
     Parameters
@@ -60,6 +66,9 @@ def tree_html(tree: Tree, values: Sequence[float] | None = None, largest: float 
     largest : float, optional
         The magnitude that has the strongest colour; use the same one for trees to be compared. By default,
         the largest magnitude in ``values``.
+    scripted : bool, default=False
+        For a page with a script that forbids style attributes: nodes have their numbers in the attribute
+        ``data-node``, and the script sets the width of a picture from ``data-width``.
 
     Examples
     --------
@@ -67,13 +76,15 @@ def tree_html(tree: Tree, values: Sequence[float] | None = None, largest: float 
     >>> picture.count("<rect"), picture.count('class="for"'), picture.count('class="against"')
     (5, 2, 1)
     """
-    return _Drawing(tree, values, largest).html()
+    return _Drawing(tree, values, largest, scripted).html()
 
 
 class _Drawing:
     """The nodes of a tree, numbered in post-order, and their properties."""
 
-    def __init__(self, tree: Tree, values: Sequence[float] | None, largest: float | None) -> None:
+    def __init__(
+        self, tree: Tree, values: Sequence[float] | None, largest: float | None, scripted: bool
+    ) -> None:
         self.label: list[str] = []
         self.children: list[list[int]] = []
         self.size: list[int] = []
@@ -87,6 +98,7 @@ class _Drawing:
         self.values = None if values is None else [float(value) for value in values]
         self.largest = largest or max((abs(v) for v in self.values or ()), default=0.0) or 1.0
         self.name = "tree-" + hashlib.blake2b(str(tree).encode(), digest_size=4).hexdigest()
+        self.scripted = scripted
         self.interest = self._interest()
 
     def _interest(self) -> list[float]:
@@ -163,7 +175,7 @@ class _Drawing:
             ]
         drawn = f'<path d="{"".join(lines)}"/>{"".join(boxes)}'
         size = f'width="{width:.0f}" height="{height}" viewBox="0 0 {width:.0f} {height}"'
-        size += f' style="--width: {width:.0f}px"'
+        size += f' data-width="{width:.0f}"' if self.scripted else f' style="--width: {width:.0f}px"'
         title = html.escape(f"tree with the root {_shortened(self.label[root])}", quote=True)
         return f'<div class="tree"><svg {size} role="figure" aria-label="{title}">{drawn}</svg></div>'
 
@@ -216,6 +228,7 @@ class _Drawing:
         text = f'<text x="{x:.1f}" y="{y + 14}">{html.escape(text)}</text>'
         number = f'<text class="number" x="{x:.1f}" y="{y + BOX + 11}">{value:+.3g}</text>' if value else ""
         focus = ' tabindex="0"' if value else ""
+        focus += f' data-node="{node}"' if self.scripted else ""
         box = f'<g class="{kind}"{focus}><title>{html.escape(says)}</title>{rect}{text}{number}</g>'
         return f'<a href="#{self.name}-{node}">{box}</a>' if folded else box
 

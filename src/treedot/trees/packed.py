@@ -147,15 +147,16 @@ class PackedTrees:
         n_labels = self._arrays["label_offsets"].size - 1
         if used.size and not 0 <= used[0] <= used[-1] < n_labels:
             raise SourceError("the stored trees are damaged: a label has no text")
-        found = self._rows(rows)
+        found = self.rows(rows)
         columns = rows_to_columns(found, dict.fromkeys(name for row in found for name in row))
         return Forest(label, arity, offsets, self._texts("label", used), columns)
 
     def column(self, name: str, rows: IntArray) -> list[Any]:
         """Return a column of the trees ``rows``; None where a tree lacks it."""
-        return [row.get(name) for row in self._rows(rows)]
+        return [row.get(name) for row in self.rows(rows)]
 
-    def _rows(self, rows: IntArray) -> list[dict[str, Any]]:
+    def rows(self, rows: IntArray) -> list[dict[str, Any]]:
+        """Return the columns of the trees ``rows``, as a mapping for each tree."""
         found = [json.loads(text) if text else {} for text in self._texts("column", rows)]
         if not all(isinstance(row, dict) for row in found):
             raise SourceError("the stored trees are damaged: the columns of a tree are not a JSON object")

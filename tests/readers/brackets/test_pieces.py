@@ -215,7 +215,7 @@ def test_an_empty_file_and_one_of_blanks_have_no_tree(tmp_path):
     path = tmp_path / "trees.mrg"
     for text in ("", " \n" * 100):
         path.write_text(text)
-        with pytest.raises(SourceError, match="there is no tree in it"):
+        with pytest.raises(SourceError, match="contains no tree"):
             read_trees(path, n_jobs=2)
     path.write_text("(a")
     with pytest.raises(TreeSyntaxError, match="never closed"):

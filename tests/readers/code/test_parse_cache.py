@@ -8,10 +8,18 @@ import numpy as np
 import pytest
 
 from treedot import Forest
+from treedot._storage.cache_file import DAY
 from treedot.cli import main
 from treedot.readers import CodeSettings, iter_code
 from treedot.readers.code import parse_cache, reader, source_files
-from treedot.readers.code.parse_cache import ParseCache, cache_facts, cache_folder, keeping_parsed, key_of
+from treedot.readers.code.parse_cache import (
+    ParseCache,
+    cache_facts,
+    cache_folder,
+    cache_path,
+    keeping_parsed,
+    key_of,
+)
 
 CODE = """
 def f{0}(x, y):
@@ -164,15 +172,15 @@ def test_where_nothing_can_be_kept_everything_is_parsed(source, tmp_path, parsed
 def test_the_least_recently_used_entries_are_removed_first(source, tmp_path, parsed):
     cache = tmp_path / "cache"
     read(source / "m0.py", cache)
-    entry = cache_facts(cache).size
+    entry = cache_facts(folder=cache).size
     with sqlite3.connect(cache / parse_cache.FILE) as database:
-        database.execute("UPDATE parsed SET used = ?", (time.time() - 3 * parse_cache.DAY,))
+        database.execute("UPDATE parsed SET used = ?", (time.time() - 3 * DAY,))
     database.close()
     read(source / "m1.py", cache)
     read(source / "m0.py", cache)  # which is used later than m1
     parsed.clear()
     read(source / "m2.py", cache, max_bytes=int(2.5 * entry))
-    assert cache_facts(cache).size <= 2.5 * entry
+    assert cache_facts(folder=cache).size <= 2.5 * entry
     read([source / "m0.py", source / "m2.py"], cache)
     assert parsed == [str(source / "m2.py")]
     read(source / "m1.py", cache)
@@ -205,7 +213,7 @@ def test_several_processes_may_use_it_and_be_killed(source, tmp_path):
     for process in processes:
         process.join()
     assert [process.exitcode for process in processes[1:]] == [0, 0]
-    facts = cache_facts(cache)
+    facts = cache_facts(folder=cache)
     assert facts.entries > 0
     assert facts.size <= 20_000
     first = read(source, cache)
@@ -215,7 +223,8 @@ def test_several_processes_may_use_it_and_be_killed(source, tmp_path):
 def test_the_folder_is_that_of_the_variable(tmp_path, monkeypatch):
     monkeypatch.setenv("TREEDOT_CACHE_DIR", str(tmp_path))
     assert cache_folder() == tmp_path
-    assert cache_facts() == (tmp_path / parse_cache.FILE, 0, 0)
+    assert cache_path() == tmp_path / parse_cache.FILE
+    assert cache_facts() == (0, 0)
     monkeypatch.delenv("TREEDOT_CACHE_DIR")
     assert cache_folder().name == "treedot"
 
@@ -237,6 +246,9 @@ def test_commands_keep_what_they_parse_and_show_and_clear_it(source, tmp_path, p
         assert outputs[0] == outputs[1]
         parsed.clear()
     assert main(["cache"]) == 0
-    assert " 10 files in 0.0 MiB" in capsys.readouterr().out
+    parsed_size, found_size = cache_facts().size, cache_facts(parse_cache.FOUND).size
+    assert min(parsed_size, found_size) > 0
+    sizes = f" 10 files in {parsed_size / 2**20:.1f} MiB, near-duplicates in {found_size / 2**20:.1f} MiB"
+    assert sizes in capsys.readouterr().out
     assert main(["cache", "--clear"]) == 0
     assert not list((tmp_path / "cache").iterdir())

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from treedot import iter_trees, read_trees
+from treedot import Forest, iter_trees, read_trees
 from treedot.errors import MissingDependencyError, ParameterError, SourceError
 from treedot.readers import CodeSettings, iter_code, parse_code, read_code
 from treedot.readers.code import processes, reader
@@ -44,6 +44,18 @@ def test_the_code_of_a_folder_is_read_and_what_is_left_out_is_counted(folder):
     reasons = ("binary", "generated", "ignored folder", "ignored unit", "minified")
     assert skipped.counts == dict.fromkeys(reasons, 1)
     assert [len(part) for part in iter_code([folder])] == [1, 1]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_progress_counts_every_file_and_knows_their_number(tmp_path, n_jobs):
+    for k in range(9):
+        (tmp_path / f"{k}.py").write_text("def f(x):\n    return x\n" * (k % 2))
+    counts = []
+    counted = iter_code(tmp_path, progress=lambda *numbers: counts.append(numbers), n_jobs=n_jobs)
+    assert Forest.concat(counted).columns["file"] == read_code(tmp_path).columns["file"]
+    assert counts == [(k, 9) for k in range(1, 10)]
+    assert list(iter_code([], progress=lambda *numbers: counts.append(numbers))) == []
+    assert len(counts) == 9
 
 
 def test_a_file_that_is_named_is_read_whatever_it_looks_like(folder):
@@ -148,9 +160,9 @@ def test_without_the_extra_python_is_read_and_the_rest_is_counted(folder, monkey
     )
     skipped = Skipped()
     assert read_code(folder, on_skip=skipped).columns["language"] == ["python"]
-    assert skipped.counts["needs pip install 'treedot[code]'"] == 1
+    assert skipped.counts["needs pip install tree-sitter-javascript"] == 1
     for paths, language in ((folder / "lib/b.js", None), (folder, "javascript")):
-        with pytest.raises(MissingDependencyError, match=r"tree-sitter-javascript.*treedot\[code\]"):
+        with pytest.raises(MissingDependencyError, match=r"pip install tree-sitter-javascript, or install"):
             read_code(paths, language=language)
 
 
@@ -278,3 +290,42 @@ def test_modules_of_the_folder_that_is_read_are_not_imported(tmp_path, monkeypat
         (tmp_path / name).write_text("open('was imported', 'w')\ndef f(): pass\n")
     assert len(read_code(".")) == 2
     assert not (tmp_path / "was imported").exists()
+
+
+def test_a_header_is_read_as_cpp_where_it_is_cpp(tmp_path):
+    headers = {
+        "a.h": "/* class of things */\nstruct a { int x; };\nstatic int f(struct a *p) { return p->x; }\n",
+        "b.h": "namespace b { inline int g() { return 1; } }\n",
+        "c.h": '#ifdef __cplusplus\nextern "C" {\nnamespace x {}\n#endif\nstatic int h(void) { return 1; }\n',
+        "d.h": "inline int i(Vector<int, 3> &a) { return a[0]; }\n",  # no mark, but an error in C
+    }
+    for name, text in headers.items():
+        (tmp_path / name).write_text(text)
+    found = read_code(tmp_path)
+    assert dict(zip(found.columns["name"], found.columns["language"], strict=True)) == {
+        "f": "c",
+        "g": "cpp",
+        "h": "c",
+        "i": "cpp",
+    }
+    skipped = Skipped()
+    assert read_code(tmp_path, language="cpp", on_skip=skipped).columns["name"] == ["g"]
+    assert skipped.counts == {"in another language": 3}
+    assert read_code(tmp_path / "b.h", language="c").columns["language"] == ["c"]
+
+
+def test_translations_of_qt_are_not_typescript(tmp_path):
+    (tmp_path / "de.ts").write_text('<?xml version="1.0"?>\n<!DOCTYPE TS>\n<TS version="2.1"></TS>\n')
+    (tmp_path / "fr.ts").write_text("<!DOCTYPE TS><TS></TS>\n")
+    (tmp_path / "a.ts").write_text("function f() { return 1; }\n")
+    skipped = Skipped()
+    assert read_code(tmp_path, on_skip=skipped).columns["name"] == ["f"]
+    assert skipped.counts == {"in another language": 2}
+
+
+def test_stubs_are_counted(tmp_path):
+    (tmp_path / "a.py").write_text("@overload\ndef f(x): ...\n@overload\ndef f(y): ...\ndef f(x): return x\n")
+    skipped = Skipped()
+    assert read_code(tmp_path, stubs=False, on_skip=skipped).columns["start"] == [5]
+    assert str(skipped) == "2 stubs"
+    assert len(read_code(tmp_path)) == 3

@@ -6,10 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from strategies import examples
 from treedot.languages import LANGUAGES, language_of
 from treedot.readers import CodeSettings, parse_code
 from treedot.readers.code.processes import TooSlowError
 from treedot.readers.code.treesitter import load_grammar
+from treedot.readers.code.units import name_in_source, unique_names
 
 BLURRED = CodeSettings(identifiers="blur", literals="blur", blurred=True)
 
@@ -73,7 +75,7 @@ EXAMPLES = {
     "rust": (
         "struct P;\nimpl Shape for P { /// Doc\n fn area(&self) -> f64 { -self.x * 2.0 } }\nfn main() {}\n",
         ["P.area", "main"],
-        ["P", "P"],
+        ["P", "P~2"],
         "(binary_expression (unary_expression - (field_expression self (field_identifier x))) * "
         "(float_literal 2.0))",
     ),
@@ -123,7 +125,9 @@ def test_the_table_names_types_that_the_grammar_has(language):
     for kinds in (entry.functions, entry.classes, entry.identifiers, entry.literals, entry.omitted):
         assert set(kinds) <= named
     assert set(entry.interpolations) <= named
-    assert set(entry.with_body) <= set(entry.classes)
+    for kinds in (entry.lambdas, entry.accessors, entry.declarators):
+        assert set(kinds) <= named
+    assert set(entry.with_body) <= {*entry.classes, *entry.functions}
     assert all(language_of(f"a{suffix}") == language for suffix in entry.suffixes)
 
 
@@ -170,7 +174,7 @@ def test_what_does_not_follow_the_grammar_is_counted_and_never_fatal():
 
 
 @given(st.sampled_from(sorted(EXAMPLES)), st.randoms(use_true_random=False))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_damaged_source_becomes_a_forest_too(language, random):
     source = bytearray(EXAMPLES[language][0].encode())
     for _ in range(random.randrange(1, 6)):
@@ -227,3 +231,132 @@ def test_an_error_behind_a_unit_does_not_count_for_it(identifiers):
     forest = parse_code(source, "c", settings=CodeSettings("class", identifiers=identifiers))
     assert forest.columns["name"] == ["C", "C.D"]
     assert forest.columns["errors"] == [1, 0]
+
+
+LARGE = " + ".join("abcdefghijklmnopqrstuvwxyz")  # 51 nodes
+SMALL = "a + b"
+# For each language: a source with large and small lambdas, and the names of its units.
+LAMBDAS = {
+    "python": (
+        f"f = lambda x: {LARGE}\ng = lambda x: {SMALL}\nd = {{'k': lambda: {LARGE}}}\n"
+        f"r(key=lambda: {LARGE})\n",
+        ["f", "k", "key"],
+    ),
+    "java": (
+        f"class A {{ static {{ x(); }} static {{ y(); }} void m() {{ F r = () -> {{ x({LARGE}); }}; "
+        f'run("a b", (a) -> {LARGE}); go(x -> {SMALL}); go(x -> {LARGE}); }} }}\n',
+        ["A.static", "A.static~2", "A.m", "A.m.r", "A.m.a b", "A.m~2"],
+    ),
+    "csharp": (
+        "class A { int P { get { return 1; } set => x = value; } int Q { get; } "
+        f"int this[int i] {{ get {{ return 1; }} }} void M() {{ var f = (int a) => {{ return {LARGE}; }}; "
+        f'Run("n", delegate(int z) {{ return {LARGE}; }}); '
+        f"Run(() => {SMALL}); }} }}\n",
+        ["A.P.get", "A.P.set", "A.this.get", "A.M", "A.M.f", "A.M.n"],
+    ),
+    "cpp": (
+        f'auto k = [&](int a) {{ return {LARGE}; }};\nint f() {{ run("a b", [=] {{ return {LARGE}; }}); '
+        f"run([] {{ return {SMALL}; }}); return 1; }}\n",
+        ["k", "f", "f.a b"],
+    ),
+    "go": (
+        f"package p\nvar k = func() int {{ return {LARGE} }}\n"
+        f"func f() {{ g := func() int {{ return {LARGE} }}\n"
+        f't.Run("x y", func() int {{ return {LARGE} }})\nh := func() int {{ return {SMALL} }} }}\n',
+        ["k", "f", "f.g", "f.x y"],
+    ),
+    "ruby": (
+        f'class T\n  test "a b" do\n    {LARGE}\n  end\n  setup do\n    {SMALL}\n  end\nend\n'
+        f"describe Foo do\n  it 'does' do\n    {LARGE}\n  end\nend\n"
+        f"let(:z) {{ {LARGE} }}\nf = ->(x) {{ {LARGE} }}\n"
+        f"xs.each {{ |x| {LARGE} }}\n",
+        ["T.a b", "Foo", "Foo.does", "z", "f", ""],
+    ),
+    "javascript": (
+        "describe('D', () => { it('e', () => { q(); }); it(`e`, function () { q(); }); });\n"
+        "exports.f = () => 1; const o = { k: () => 1, 'l': () => 2 }; a.then(() => 1, () => 2);\n",
+        ["D", "D.e", "D.e~2", "exports.f", "k", "l", "", "~2"],
+    ),
+}
+
+
+@pytest.mark.parametrize("language", LAMBDAS)
+@pytest.mark.parametrize("policy", ["keep", "blur", "drop"])
+def test_large_lambdas_are_units_with_the_names_that_they_are_given(language, policy):
+    source, names = LAMBDAS[language]
+    assert (
+        parse_code(source, language, settings=CodeSettings("function", policy, policy)).columns["name"]
+        == names
+    )
+
+
+def test_bodies_of_classes_and_namespaces_behind_macros_are_not_functions():
+    source = (
+        "class EXPORT Foo : public Base { int g() { return 2; } };\n"
+        "BEGIN namespace n { int h() { return 1; } }\n"
+        "Foo::operator bool() const { return 1; }\nTEST(A, B) { x(); }\nint *(*p(int a))(int) { return 0; }\n"
+        "int &r() { return x; }\n"
+    )
+    assert parse_code(source, "cpp").columns["name"] == [
+        "g",
+        "h",
+        "Foo::operator bool() const",
+        "TEST",
+        "p",
+        "r",
+    ]
+
+
+STUBS = {
+    "python": (
+        "@overload\ndef a(x): return 1\n@typing.overload\ndef b(x): ...\ndef c(): pass\n"
+        "def d():\n    '''Doc.'''\ndef e():\n    '''Doc.'''\n    raise NotImplementedError('e')\n"
+        "@abc.abstractmethod\ndef f(): return 1\n",
+        "def g(): return 1\ndef h():\n    raise ValueError('h')\ndef i():\n    x = ...\n"
+        "@cache\ndef j(): return 1\n",
+    ),
+    "javascript": (
+        "function a() {}\nfunction b() { throw new Error('not implemented'); }\n",
+        "function c() { return 1; }\nconst d = () => ({});\n",
+    ),
+    "java": (
+        "abstract class A { abstract int a(int b); int c() { throw new "
+        "UnsupportedOperationException(); } }\n",
+        "class B { B() { super(1); } static { x(); } }\n",
+    ),
+    "csharp": (
+        "class A { abstract int A1(int b); int C() { throw new NotImplementedException(); } int D() => "
+        "throw new NotSupportedException(); }\n",
+        "class B { B(int a) : base(a) {} int C() => 1; }\n",
+    ),
+    "cpp": (
+        "struct A { A() = default; A(const A&) = delete; void f() {} };\n",
+        "struct B { B(int a) : a(a) {} };\n",
+    ),
+    "go": ('package p\nfunc a()\nfunc b() { panic("not implemented") }\n', "package p\nfunc c() { d() }\n"),
+    "rust": ('fn a() { todo!() }\nfn b() { unimplemented!("b"); }\n', "fn c() -> i32 { 1 }\n"),
+    "ruby": ("def a; end\ndef b\n  raise NotImplementedError\nend\n", "def c\n  1\nend\n"),
+}
+
+
+@pytest.mark.parametrize("language", STUBS)
+def test_stubs_are_left_out_where_they_are_not_wanted(language):
+    stubs, others = STUBS[language]
+    without = CodeSettings(stubs=False)
+    assert len(parse_code(stubs, language)) > 0
+    assert parse_code(stubs, language, settings=without).columns["name"] == []
+    assert parse_code(others, language, settings=without) == parse_code(others, language)
+    assert len(parse_code(others, language)) > 0
+
+
+def test_names_are_unique_in_their_file():
+    names = ["a", "a~2", "a", "", "", "a", "b"]
+    assert unique_names(names) == ["a", "a~2", "a~3", "", "~2", "a~4", "b"]
+    assert [name_in_source(name) for name in ("a", "a~2", "A.~A", "A.~A~12", "~2", "")] == [
+        "a",
+        "a",
+        "A.~A",
+        "A.~A",
+        "",
+        "",
+    ]

@@ -413,5 +413,5 @@ def test_settings_that_do_not_exist_are_refused(tmp_path):
 
 def test_a_missing_library_is_named_with_its_installation(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "lxml", None)
-    with pytest.raises(ImportError, match=r"treedot\[html\]"):
+    with pytest.raises(ImportError, match=r"the extra 'html'"):
         trees("<p>", "html")

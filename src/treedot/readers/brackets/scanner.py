@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import NamedTuple
 
 import numpy as np
@@ -77,8 +78,8 @@ def scan(text: Text, wanted: int, column_one: bool, table: Table, n_tokens: int,
     """Scan up to ``wanted`` trees from a padded text; return also whether another tree may follow.
 
     With ``column_one``, a bracket at the start of a line always starts a new tree. A token at the end of the
-    text may continue in the next text, so it is not added to the table. ``room`` is the number of nodes that
-    fit into the arrays; the number of trees is a quarter of it.
+    text may continue in the next text, so it is not added to the table. The arrays
+    have room for ``room`` nodes, and for a quarter as many trees.
     """
     label, arity = np.empty(room, np.int32), np.empty(room, np.int32)
     most = min(wanted, room // 4)
@@ -183,7 +184,36 @@ def _scan(
 
 def scan_alone(text: Text, wanted: int) -> tuple[Scan, bytes]:
     """Scan a short padded text with its own table; return also its tokens in the form of a pool."""
-    slots = max(64, 1 << text.size.bit_length())  # there are at most half as many tokens as bytes
-    table = empty_table(slots, np.empty(text.size, np.uint8), SOME_KEY)
-    found = scan(text, wanted, False, table, 0, text.size)
-    return found, table.pool[: table.start[found.n_tokens]].tobytes()
+    size = max(64, 1 << text.size.bit_length())  # there are at most half as many tokens as bytes
+    table, label, arity, offsets, starts, ends = _kept_arrays(size, wanted)
+    table.slot.fill(-1)
+    stop, position, used, n_tokens, trees, nodes = _scan(
+        text, wanted, False, table, 0, label, arity, offsets, starts, ends
+    )
+    found = label[:nodes].copy(), arity[:nodes].copy(), offsets[: trees + 1].copy()
+    scanned = Scan(stop, position, used, n_tokens, *found, starts[:trees].copy(), ends[:trees].copy())
+    return scanned, table.pool[: table.start[n_tokens]].tobytes()
+
+
+Arrays = tuple[Table, IntArray, IntArray, IntArray, IntArray, IntArray]
+
+
+class _Kept(threading.local):
+    """The arrays in which a thread scans short texts: to allocate them takes longer than to scan one."""
+
+    def __init__(self) -> None:
+        self.arrays: dict[tuple[int, int], Arrays] = {}
+
+
+_kept = _Kept()
+
+
+def _kept_arrays(size: int, wanted: int) -> Arrays:
+    """Return a table, and arrays for the nodes and the trees of a text of fewer than ``size`` bytes."""
+    found = _kept.arrays.get((size, wanted))
+    if found is None:
+        table = empty_table(size, np.empty(size, np.uint8), SOME_KEY)
+        label, arity = np.empty((2, size), np.int32)
+        offsets, starts, ends = np.empty((3, wanted + 1), np.int64)
+        found = _kept.arrays[size, wanted] = table, label, arity, offsets, starts, ends
+    return found

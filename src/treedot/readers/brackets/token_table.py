@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -38,7 +38,7 @@ def find(table: Table, text: Text, at: int, length: int) -> int:
         for k in range(at + 8, last, 8):
             code = scrambled(code, word_at(text, k), table.key)
         code = scrambled(code, word_at(text, last), table.key)
-    slot = int(np.int64(code) & (table.slot.size - 1))
+    slot: Any = np.int64(code) & (table.slot.size - 1)  # int() would be compiled too
     searching = True
     while searching:  # the only exit: with two, Numba would count references here
         known = table.slot[slot]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from importlib.metadata import PackageNotFoundError, version
+from functools import cache
+from importlib import metadata
 from typing import Any
 
 from treedot.languages import LANGUAGES
 
 PARSER = "tree-sitter"
+
+version = cache(metadata.version)  # it reads a file, which takes as long as a search
 
 
 def grammar_versions(languages: Iterable[Any]) -> dict[str, str]:
@@ -27,7 +30,7 @@ def grammar_versions(languages: Iterable[Any]) -> dict[str, str]:
 def _installed(package: str) -> str:
     try:
         return f"{package} {version(package)}"
-    except PackageNotFoundError:
+    except metadata.PackageNotFoundError:
         return ""
 
 

@@ -27,6 +27,15 @@ class CrashError(SourceError):
     """A file crashes the parser."""
 
 
+_is_expendable = False  # whether this process may itself hang or crash
+
+
+def parse_here() -> None:
+    """Parse in this process from now on: whoever started it limits its time, and replaces it."""
+    global _is_expendable
+    _is_expendable = True
+
+
 _idle: list[Process] = []  # reused for the next task: starting a process takes longer than most files
 
 
@@ -35,6 +44,13 @@ def do_apart(function: Callable[..., R], *arguments: Any, file: str, max_seconds
 
     If the process crashes or exceeds ``max_seconds``, the error names the file.
     """
+    if _is_expendable:
+        try:
+            return function(*arguments)
+        except TreedotError:
+            raise
+        except Exception as error:
+            raise _crash(file, error) from error
     process = _borrow()
     try:
         result: R = process.do(function, *arguments, max_seconds=max_seconds)
@@ -51,12 +67,16 @@ def do_apart(function: Callable[..., R], *arguments: Any, file: str, max_seconds
         raise
     except Exception as error:
         _idle.append(process)
-        raise CrashError(f"{file}: crashes the parser ({type(error).__name__}: {error})") from error
+        raise _crash(file, error) from error
     except BaseException:  # interrupted: a late answer must not be taken for that of the next task
         process.end()
         raise
     _idle.append(process)
     return result
+
+
+def _crash(file: str, error: Exception) -> CrashError:
+    return CrashError(f"{file}: crashes the parser ({type(error).__name__}: {error})")
 
 
 def _borrow() -> Process:

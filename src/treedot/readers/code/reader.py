@@ -10,8 +10,9 @@ from itertools import chain, islice
 
 from treedot._runtime.threads import open_threads
 from treedot.errors import ParameterError, SourceError
-from treedot.languages import LANGUAGES, language_of
-from treedot.parameters import n_threads
+from treedot.languages import LANGUAGES, languages_of
+from treedot.parameters import checked_flag, n_threads
+from treedot.readers.code.foreign_folders import foreign_folder
 from treedot.readers.code.settings import MAX_BYTES, MAX_SECONDS, CodeSettings
 from treedot.readers.code.source_files import as_utf8, parse_units, read_units
 from treedot.readers.folders import OnSkip, TooLargeError, walk
@@ -32,9 +33,11 @@ def read_code(
     literals: str = "keep",
     min_nodes: int = 1,
     blurred: bool = False,
+    stubs: bool = True,
     max_bytes: int = MAX_BYTES,
     max_seconds: float = MAX_SECONDS,
     exclude: Iterable[str] = (),
+    include_vendored: bool = False,
     on_bad: Callable[[SourceError], object] | None = None,
     on_skip: OnSkip | None = None,
     n_jobs: int | None = None,
@@ -54,8 +57,8 @@ def read_code(
     paths : path or iterable of paths
         Files and folders. In a folder, all files with the suffix of a language are read, recursively, except
         those excluded by ``.gitignore`` and ``.treedotignore`` files, symbolic links, names that begin with a
-        dot, and binary, minified or generated files. A file given by name is always read. The order of the
-        paths does not matter.
+        dot, binary files, and code that nobody wrote for the project (``include_vendored``). A file given by
+        name is always read. The order of the paths does not matter.
     unit : {"function", "class", "file"}, default="function"
         What becomes one tree.
     language : str, default=None
@@ -71,22 +74,30 @@ def read_code(
         Add a column ``blurred``: for each tree an array of hashes of the blurred texts, in source order.
         Equal trees with equal arrays are identical copies; equal trees with different arrays are renamed
         copies.
+    stubs : bool, default=True
+        Whether functions without an implementation are units: overloads of Python, and functions that are
+        empty, abstract, or only raise an error that they are not implemented.
     max_bytes : int, default=2000000
         Larger files are not read: they are skipped in a folder, and an error if given by name.
     max_seconds : float, default=10.0
         Files that take more processor time to parse are not read either.
     exclude : iterable of str, default=()
         Patterns of files and folders to exclude, as in a ``.gitignore`` file in each of the given folders.
+    include_vendored : bool, default=False
+        Also read vendored folders, installed packages, environments and the output of builds inside the given
+        folders, and minified, compiled and generated files. These are recognised by their names and contents.
     on_bad : callable, default=None
         Called with the error of every file given by name that cannot be read. By default the first error is
         raised.
     on_skip : callable, default=None
         Called with the path and the reason for everything that is skipped. The reasons for a file in a
-        folder are ``"ignored"``, ``"binary"``, ``"minified"``, ``"generated"``, ``"too large"``, ``"too
-        slow"``, ``"crashes the parser"``, ``"needs pip install 'treedot[code]'"`` (all languages but Python),
-        ``"unreadable"``, ``"not a plain file"`` and ``"name is not UTF-8"``; for a folder
-        ``"ignored folder"``; and ``"ignored unit"`` for each unit with a comment ``treedot: ignore`` inside
-        it or on the line before. ``treedot.readers.folders.Skipped`` counts them.
+        folder are ``"ignored"``, ``"binary"``, ``"minified"``, ``"compiled"``, ``"generated"``, ``"in another
+        language"``, ``"too large"``, ``"too slow"``, ``"crashes the parser"``, ``"needs pip install
+        tree-sitter-java"`` (or another grammar), ``"unreadable"``, ``"not a plain file"`` and ``"name is not
+        UTF-8"``; for a folder ``"ignored folder"``, ``"vendored folder"``, ``"dependency folder"``,
+        ``"environment folder"`` and ``"build folder"``; for a unit ``"stub"``, and ``"ignored unit"`` if a
+        comment ``treedot: ignore`` is inside it or on the line before. ``treedot.readers.folders.Skipped``
+        counts them.
     n_jobs : int, default=None
         The number of processes that parse the files; None is one, and -1 uses all cores. The result does not
         depend on it. Parsing never happens in the calling process, so a parser that hangs or crashes does no
@@ -111,13 +122,16 @@ def read_code(
     >>> forest.columns["name"], forest.columns["start"], forest.columns["end"]
     (['C.f'], [2], [3])
     """
-    settings = CodeSettings(unit, identifiers, literals, min_nodes, blurred, max_bytes, max_seconds)
+    settings = CodeSettings(
+        unit, identifiers, literals, min_nodes, blurred, max_bytes, max_seconds, stubs=stubs
+    )
     return Forest.concat(
         iter_code(
             paths,
             settings=settings,
             language=language,
             exclude=exclude,
+            include_vendored=include_vendored,
             on_bad=on_bad,
             on_skip=on_skip,
             n_jobs=n_jobs,
@@ -131,9 +145,11 @@ def iter_code(
     settings: CodeSettings | None = None,
     language: str | None = None,
     exclude: Iterable[str] = (),
+    include_vendored: bool = False,
     only: Callable[[str], bool] | None = None,
     on_bad: Callable[[SourceError], object] | None = None,
     on_skip: OnSkip | None = None,
+    progress: Callable[[int, int], object] | None = None,
     n_jobs: int | None = None,
 ) -> Iterator[Forest]:
     """Yield one Forest per file that has units, in the order of the paths, in constant memory.
@@ -148,6 +164,8 @@ def iter_code(
         Read only this language, as in ``read_code``.
     exclude : iterable of str, default=()
         Patterns of files and folders to exclude, as in ``read_code``.
+    include_vendored : bool, default=False
+        Also read code that nobody wrote for the project, as in ``read_code``.
     only : callable, default=None
         Called with the path of every file; returns whether to read it.
     on_bad : callable, default=None
@@ -155,6 +173,9 @@ def iter_code(
         raised.
     on_skip : callable, default=None
         Called with the path and the reason for everything that is skipped, as in ``read_code``.
+    progress : callable, default=None
+        Called after every file with the number of files that were read so far, and the number of all. All
+        files are then found before the first one is read.
     n_jobs : int, default=None
         The number of processes that parse the files; None is one, and -1 uses all cores.
 
@@ -173,24 +194,37 @@ def iter_code(
     skip: OnSkip = on_skip or (lambda path, reason: None)
 
     def wanted(name: str) -> bool:
-        found = language_of(name)
-        return found is not None and language in (None, found)
+        return bool(languages_of(name)) if language is None else language in languages_of(name)
 
-    files = walk([paths] if isinstance(paths, (str, os.PathLike)) else paths, wanted, skip, exclude)
+    checked_flag("include_vendored", include_vendored)
+    given = [paths] if isinstance(paths, (str, os.PathLike)) else paths
+    files = walk(given, wanted, skip, exclude, None if include_vendored else foreign_folder)
     if only is not None:
         files = (file for file in files if only(file.path))
-    read = partial(read_units, language=language, settings=settings or CodeSettings())
+    total = 0
+    if progress is not None:
+        listed = list(files)
+        files, total = iter(listed), len(listed)
+    read = partial(
+        read_units,
+        language=language,
+        settings=settings or CodeSettings(),
+        include_vendored=include_vendored,
+    )
     first = list(islice(files, FILES_EACH * n_threads(n_jobs)))
     n_processes = min(n_threads(n_jobs), max(1, len(first) // FILES_EACH))
     files = chain(first, files)
     with open_threads(n_processes) as threads:  # each waits for a process that parses
-        for outcome in threads.in_order(read, files, FILES_AHEAD):
+        for done, outcome in enumerate(threads.in_order(read, files, FILES_AHEAD), 1):
+            if progress is not None:
+                progress(done, total)
             if outcome.error is not None:
                 report(outcome.error)
             if outcome.skipped is not None:
                 skip(outcome.path, outcome.skipped)
-            for _ in range(outcome.n_ignored):
-                skip(outcome.path, "ignored unit")
+            for reason, count in (outcome.left_out or {}).items():
+                for _ in range(count):
+                    skip(outcome.path, reason)
             if outcome.forest is not None and len(outcome.forest):
                 yield outcome.forest
 

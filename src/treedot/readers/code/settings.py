@@ -37,6 +37,13 @@ class CodeSettings:
         Larger files are not read.
     max_seconds : float, default=10.0
         Files that take more processor time to parse are not read.
+    statements : bool, default=False
+        Add the whole file as the last tree of each file, and a column ``statements``: for the tree of a file
+        an array with a row for each statement, in source order; None for other units. A row holds the number
+        of the statement's node in the tree, its first and its last line, and the range of its names and
+        literals in the column ``blurred``. Statements are the children of blocks, bodies and files.
+    stubs : bool, default=True
+        Whether functions without an implementation are units, such as overloads and abstract methods.
 
     See Also
     --------
@@ -50,6 +57,8 @@ class CodeSettings:
     blurred: bool = False
     max_bytes: int = MAX_BYTES
     max_seconds: float = MAX_SECONDS
+    statements: bool = False
+    stubs: bool = True
 
     def __post_init__(self) -> None:
         checked_choice("unit", self.unit, CODE_UNITS)
@@ -59,3 +68,5 @@ class CodeSettings:
         checked_flag("blurred", self.blurred)
         checked_integer("max_bytes", self.max_bytes, at_least=1)
         checked_positive("max_seconds", self.max_seconds)
+        checked_flag("statements", self.statements)
+        checked_flag("stubs", self.stubs)

@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from treedot._runtime.array_types import IntArray
 from treedot.languages import Language
+from treedot.readers.code.naming import WRAPPING, name_of
 from treedot.readers.code.settings import CodeSettings
+from treedot.readers.code.stubs import is_stub
 from treedot.readers.code.units import MAX_NESTING, Definition, SyntaxTree, cut_units, stable_hash
 from treedot.trees import Forest
 
@@ -19,7 +22,8 @@ if TYPE_CHECKING:
     import tree_sitter
 
 N_KINDS = 1 << 16  # node kinds; the last one is ERROR
-MAX_NAME = 100
+MIN_LAMBDA = 40  # nodes of the smallest lambda that is a unit
+MAX_ABOVE = 6  # nodes around a function that may give it a name
 
 # What to do with a node of a kind:
 _LEAVE_OUT, _STRUCTURE, _IDENTIFIER, _LITERAL, _OPERATOR, _STATEMENT, _DEFINITION, _PARENTHESES = range(8)
@@ -27,10 +31,13 @@ _LEAVE_OUT, _STRUCTURE, _IDENTIFIER, _LITERAL, _OPERATOR, _STATEMENT, _DEFINITIO
 # In all grammars, tokens inside these expressions are operators.
 _OPERATION = re.compile(r"binary|unary|update|boolean_op|comparison|assignment|not_op|pointer_expression")
 _OPERATOR_TOKEN = re.compile(r"(?!(?:=|=>|->|\?)$)[-+*/%&|^~<>=!?@]+|[a-z][a-z? ]*")
+# In all grammars, the children of these nodes are statements: of a block, a body, a file or a case.
+_BODY = re.compile(
+    r"(?:.*_)?(?:block|body|body_statement|program|module|source_file|unit|statements?_list|statements|declaration_list"
+    r"|compound_statement|case_statement|case|default|section|group|then|else|ensure|begin|do)"
+    r"|enum_body_declarations|preproc_(?:if|ifdef|elif)"
+)
 _QUOTED = re.compile(rb"(?s)([A-Za-z@$]*)(\"\"\"|'''|[\"'`])(.*)\2")
-
-
-_ASSIGNMENTS = (("value", "name"), ("value", "key"), ("value", "property"), ("right", "left"))  # fields
 
 
 class _Grammar(NamedTuple):
@@ -43,13 +50,18 @@ class _Grammar(NamedTuple):
     strings: frozenset[int]
     with_body: frozenset[int]
     classes: frozenset[int]
+    bodies: frozenset[int]
+    lambdas: frozenset[int]
+    accessors: frozenset[int]
+    declared: frozenset[int]  # functions that must have one of the declarators
+    declarators: frozenset[int]
     names: list[str]
 
 
 def parse(
     source: bytes, language: str, entry: Language, file: str, settings: CodeSettings
-) -> tuple[Forest, int]:
-    """Return the units of a UTF-8 text, and the number of units that comments ignore.
+) -> tuple[Forest, dict[str, int]]:
+    """Return the units of a UTF-8 text, and the numbers of units left out, by reason.
 
     Some texts take practically for ever, so call this only in a process that can be killed. (The parser's own
     timeout, a callback, crashes before Python 3.14. Attributes of positions leak references in tree-sitter
@@ -57,9 +69,18 @@ def parse(
     """
     import tree_sitter
 
-    grammar = load_grammar(entry)
-    tree = tree_sitter.Parser(grammar.language).parse(source)
-    return cut_units(_Walk(source, grammar, settings).walk(tree), source, file, language, settings)
+    tree = tree_sitter.Parser(load_grammar(entry).language).parse(source)
+    return cut_units(walk(tree.root_node, source, entry, settings), source, file, language, settings)
+
+
+def walk(
+    root: tree_sitter.Node, source: bytes, entry: Language, settings: CodeSettings, start: int = 0
+) -> SyntaxTree:
+    """Return the nodes of a syntax tree that become nodes of a tree.
+
+    ``start`` is the number of bytes before the source in its file.
+    """
+    return _Walk(source, load_grammar(entry), settings, start).walk(root)
 
 
 @cache
@@ -92,7 +113,7 @@ def load_grammar(entry: Language) -> _Grammar:
         (_LITERAL, entry.literals),
         (_STATEMENT, ("expression_statement",)),
         (_PARENTHESES, ("parenthesized_expression",)),
-        (_DEFINITION, (*entry.functions, *entry.classes)),
+        (_DEFINITION, (*entry.functions, *entry.classes, *entry.lambdas)),
     ):
         for kind in numbers(*wanted):
             roles[kind] = role
@@ -104,34 +125,56 @@ def load_grammar(entry: Language) -> _Grammar:
         numbers(*(kind for kind in entry.literals if "string" in kind)),
         numbers(*entry.with_body),
         numbers(*entry.classes),
+        frozenset(kind for kind in kinds if named[kind] and _BODY.fullmatch(names[kind])),
+        numbers(*entry.lambdas),
+        numbers(*entry.accessors),
+        numbers(*entry.functions) if entry.declarators else frozenset(),
+        numbers(*entry.declarators),
         names,
     )
+
+
+class _Found(NamedTuple):
+    """A definition that was found; ``start`` and ``end`` count bytes."""
+
+    node: int
+    unit: str
+    name: str
+    start: int
+    end: int
+    min_nodes: int
+    is_stub: bool
 
 
 class _Walk:
     """One walk over a syntax tree, and its results so far."""
 
-    def __init__(self, source: bytes, grammar: _Grammar, settings: CodeSettings) -> None:
-        self.source, self.grammar, self.settings = source, grammar, settings
+    def __init__(self, source: bytes, grammar: _Grammar, settings: CodeSettings, start: int) -> None:
+        self.source, self.grammar, self.settings, self.start = source, grammar, settings, start
         self.label: list[int] = []  # numbers of kinds; from N_KINDS on, of texts
         self.depth: list[int] = []
         self.texts: dict[bytes, int] = {}
         self.number_of: dict[bytes, int] = {}  # number of a text as written, with its quotation marks
-        self.found: list[tuple[int, str, str, int, int]] = []
+        self.found: list[_Found] = []
+        self.dropped: list[int] = []  # the first bytes of names and literals that are not nodes of the tree
         self.scope: list[tuple[Any, int, str]] = []  # enclosing definitions, with their depths and full names
         self.blurred: list[tuple[int, int]] = []  # nodes, and the numbers of their texts
         self.errors: list[int] = []
+        self.statements: list[tuple[int, int, int]] = []  # nodes, and where they start and end
 
-    def walk(self, tree: tree_sitter.Tree) -> SyntaxTree:
+    def walk(self, root: tree_sitter.Node) -> SyntaxTree:
         """Visit all nodes. Every instruction counts here, so this is one long loop."""
         grammar, source, settings = self.grammar, self.source, self.settings
         roles, operations, number_of = grammar.roles, grammar.operations, self.number_of
+        start = self.start
         add_label, add_depth = self.label.append, self.depth.append
         policy = {_IDENTIFIER: settings.identifiers, _LITERAL: settings.literals}
-        cursor = tree.walk()
+        cursor = root.walk()
         go_down, go_right, go_up = cursor.goto_first_child, cursor.goto_next_sibling, cursor.goto_parent
-        broken = tree.root_node.has_error
+        broken = root.has_error
         above: list[Any] = [None]  # the node at each depth whose children are next
+        bodies = grammar.bodies if settings.statements else frozenset()
+        holds = [False]  # for each depth, whether its nodes are statements
         depth = 0
         around: list[int] = []  # the depths of open parentheses
         n_around = 0  # their number; they are not nodes of the tree
@@ -157,6 +200,8 @@ class _Walk:
                 if role == _STRUCTURE:
                     add_label(kind)
                     add_depth(depth - n_around)
+                    if holds[depth]:
+                        self.statements.append((len(self.label) - 1, node.start_byte, node.end_byte))
                 if go_down():
                     if role == _PARENTHESES:
                         around.append(depth)
@@ -164,18 +209,22 @@ class _Walk:
                     depth += 1
                     if depth == len(above):
                         above.append(node)
+                        holds.append(kind in bodies)
                     else:
                         above[depth] = node
+                        holds[depth] = kind in bodies
                     continue
             elif role == _OPERATOR:
                 if above[depth].kind_id in operations:
                     add_label(kind)
                     add_depth(depth - n_around)
-            elif role != _LEAVE_OUT and policy[role] != "drop":
+            elif role != _LEAVE_OUT and policy[role] == "drop":
+                self.dropped.append(node.start_byte - start)
+            elif role != _LEAVE_OUT:
                 add_label(kind)
                 add_depth(depth - n_around)
                 if policy[role] == "keep" or settings.blurred:
-                    text = source[node.start_byte : node.end_byte]
+                    text = source[node.start_byte - start : node.end_byte - start]
                     number = number_of.get(text)
                     if number is None:
                         number = self._number_text(text)
@@ -218,38 +267,40 @@ class _Walk:
 
     def _define(self, node: Any, above: list[Any], depth: int) -> None:
         """Record a definition, unless it only refers to another one."""
-        if node.kind_id in self.grammar.with_body and node.child_by_field_name("body") is None:
+        grammar, kind = self.grammar, node.kind_id
+        is_lambda = kind in grammar.lambdas
+        if is_lambda and (node.descendant_count < MIN_LAMBDA or _kind(above[depth]) in grammar.lambdas):
+            return
+        if kind in grammar.with_body and node.child_by_field_name("body") is None:
+            return
+        if kind in grammar.declared and not _has_declarator(node, grammar.declarators):
             return
         scope = self.scope
         while scope and (scope[-1][1] >= depth or above[scope[-1][1] + 1] is not scope[-1][0]):
             scope.pop()
         if len(scope) == MAX_NESTING:
             return
-        name = self._name(node, above[depth])
+        name = name_of(
+            node,
+            above[max(1, depth - MAX_ABOVE) : depth + 1],
+            self.source,
+            self.start,
+            kind in grammar.accessors,
+        )
         full_name = ".".join(filter(None, (scope[-1][2] if scope else "", name)))
         scope.append((node, depth, full_name))
-        unit = "class" if node.kind_id in self.grammar.classes else "function"
-        self.found.append((len(self.label), unit, full_name, node.start_byte, node.end_byte))
-
-    def _name(self, node: Any, parent: Any) -> str:
-        """Return the name of a definition; for an anonymous function, the variable that it is assigned to."""
-        named = _name_node(node)
-        if named is None and parent is not None:
-            for value, name in _ASSIGNMENTS:
-                if parent.child_by_field_name(value) == node:
-                    named = named or parent.child_by_field_name(name)
-        if named is None:
-            return ""
-        name = self._tidy(named)
-        owner = node.child_by_field_name("receiver")  # receiver of a Go method: (s *Server)
-        if owner is not None:
-            words = re.findall(r"[^\W\d]\w*", self._tidy(owner))
-            name = f"{words[min(1, len(words) - 1)]}.{name}" if words else name
-        return name
-
-    def _tidy(self, node: Any) -> str:
-        text = self.source[node.start_byte : min(node.end_byte, node.start_byte + 4 * MAX_NAME)]
-        return " ".join(text.decode(errors="replace").split())[:MAX_NAME]
+        is_function = kind not in grammar.classes
+        self.found.append(
+            _Found(
+                len(self.label),
+                "function" if is_function else "class",
+                full_name,
+                node.start_byte - self.start,
+                node.end_byte - self.start,
+                MIN_LAMBDA if is_lambda else 1,
+                is_function and not is_lambda and is_stub(node, above[depth], self.source, self.start),
+            )
+        )
 
     def _result(self) -> SyntaxTree:
         names = self.grammar.names
@@ -270,16 +321,31 @@ class _Walk:
             nodes,
             hashes[blurred - N_KINDS],
             np.array(sorted(self.errors), np.int64),
+            self._statements(),
+            np.flatnonzero(label >= N_KINDS),
         )
 
     def _definitions(self) -> list[Definition]:
-        newlines = np.flatnonzero(np.frombuffer(self.source, np.uint8) == 10)
-        places = np.array([(start, max(start, end - 1)) for *_, start, end in self.found], np.int64)
-        lines = (np.searchsorted(newlines, places) + 1).tolist()
+        places = [(d.start, d.end) for d in self.found]
+        ranges = np.array(places, np.int64).reshape(-1, 2)
+        n_dropped = np.diff(np.searchsorted(self.dropped, ranges)).ravel().tolist()
+        lines = self._lines(places).tolist()
         return [
-            Definition(node, unit, name, *span)
-            for (node, unit, name, _, _), span in zip(self.found, lines, strict=True)
+            Definition(d.node, d.unit, d.name, first, last, d.min_nodes, dropped, d.is_stub)
+            for d, (first, last), dropped in zip(self.found, lines, n_dropped, strict=True)
         ]
+
+    def _statements(self) -> IntArray:
+        node = np.array([node for node, *_ in self.statements], np.int64)
+        places = [(start - self.start, end - self.start) for _, start, end in self.statements]
+        return np.column_stack((node, self._lines(places)))
+
+    def _lines(self, places: list[tuple[int, int]]) -> IntArray:
+        """Return the first and the last lines of ranges of bytes."""
+        newlines = np.flatnonzero(np.frombuffer(self.source, np.uint8) == 10)
+        start, end = np.array(places, np.int64).reshape(-1, 2).T
+        places_of_ends = np.column_stack((start, np.maximum(start, end - 1)))
+        return np.searchsorted(newlines, places_of_ends) + 1
 
 
 def _unquoted(text: bytes) -> bytes:
@@ -288,14 +354,17 @@ def _unquoted(text: bytes) -> bytes:
     return text if quoted is None else quoted[1] + quoted[3]
 
 
-def _name_node(node: Any) -> Any:
-    """Return the node of a definition's name; in C it is nested in the declarator."""
-    fields = map(node.child_by_field_name, ("name", "declarator", "operator", "type"))
-    found = next((child for child in fields if child is not None), None)
-    inner = found
-    while inner is not None:
-        found = inner
-        inner = found.child_by_field_name("declarator")
-        if inner is None and found.type in ("reference_declarator", "parenthesized_declarator"):
-            inner = found.named_child(found.named_child_count - 1)
-    return found
+def _kind(node: Any) -> int | None:
+    """Return the kind of a node, None above the root of a walk."""
+    return None if node is None else int(node.kind_id)
+
+
+def _has_declarator(function: Any, kinds: frozenset[int]) -> bool:
+    """Return whether a node of one of the kinds is in the declarator of a function."""
+    inner = function.child_by_field_name("declarator")
+    while inner is not None and inner.kind_id not in kinds:
+        below = inner.child_by_field_name("declarator") or inner.child_by_field_name("name")
+        if below is None and inner.type in WRAPPING:
+            below = inner.named_child(inner.named_child_count - 1)
+        inner = below
+    return inner is not None

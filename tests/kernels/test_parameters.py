@@ -36,6 +36,12 @@ KERNELS = [
 ]
 
 
+@pytest.mark.parametrize(("name", "leaves"), [("svm-light-tk", ""), ("kelp", ", leaves=True")])
+def test_a_convention_of_subtrees_names_the_one_of_subset_trees(name, leaves):
+    with pytest.raises(ParameterError, match=f"use convention='collins-duffy'{leaves}$"):
+        SubsetTreeKernel(convention=name)
+
+
 def test_every_kernel_is_tested_here():
     public = {getattr(kernels, name) for name in kernels.__all__ if name.endswith("TreeKernel")}
     public |= {kernels.RouteKernel, kernels.SubtreeKernel}

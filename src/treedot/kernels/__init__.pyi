@@ -6,6 +6,8 @@ from treedot.kernels.combine.combinations import NormalizedKernel as NormalizedK
 from treedot.kernels.combine.combinations import PolynomialKernel as PolynomialKernel
 from treedot.kernels.combine.combinations import RBFKernel as RBFKernel
 from treedot.kernels.combine.combinations import ScaledKernel as ScaledKernel
+from treedot.kernels.combine.preference import PreferenceKernel as PreferenceKernel
+from treedot.kernels.composed_vectors import ComposedWordVectors as ComposedWordVectors
 from treedot.kernels.fragments.space import count_fragments as count_fragments
 from treedot.kernels.fragments.space import list_fragments as list_fragments
 from treedot.kernels.kernel import Kernel as Kernel

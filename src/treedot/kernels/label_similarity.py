@@ -11,9 +11,9 @@ import numpy as np
 from treedot._runtime.array_types import FloatArray, IntArray
 from treedot._runtime.jit import njit
 from treedot.errors import LimitError, ParameterError
-from treedot.kernels.word_vectors import WordVectors
+from treedot.kernels.label_vectors import LabelVectors
 
-Similarity = WordVectors | Callable[[str, str], float]
+Similarity = LabelVectors | Callable[[str, str], float]
 
 
 class LabelSimilarities(NamedTuple):
@@ -42,7 +42,7 @@ def similar_labels(
 
     Labels are of one kind if they are similar, or connected by a chain of similar labels.
     """
-    vectors = similarity if isinstance(similarity, WordVectors) else None
+    vectors = similarity if isinstance(similarity, LabelVectors) else None
     groups = [np.arange(len(labels))] if vectors is None else vectors.groups(labels)
     pairs = sum(group.size**2 for group in groups)
     if pairs > max_pairs:

@@ -12,7 +12,7 @@ import numpy as np
 from treedot._runtime.array_types import FloatArray, IntArray
 from treedot._runtime.threads import ONE_THREAD, Span, Threads
 
-BLOCK_ROWS = 32  # rows of a matrix at a time
+BLOCK_ROWS = 64  # rows of a matrix at a time: with fewer, many threads wait for each other between steps
 
 T = TypeVar("T")
 
@@ -85,10 +85,11 @@ def finish_triangle(
     """
     trees = np.arange(len(matrix))
     fit = norms is None or bool(np.isfinite(norms).all())
+    above_diagonal = np.triu(np.ones((BLOCK_ROWS, BLOCK_ROWS), bool), 1)
 
     def run(first: int, last: int) -> None:
         rows, square = matrix[first:last, :last], matrix[first:last, first:last]
-        above = np.triu_indices(last - first, 1)
+        above = above_diagonal[: last - first, : last - first]
         square[above] = 0.0
         if not (fit and np.isfinite(rows).all()):
             finish(rows, trees[:last], trees[first:last, None])
@@ -97,7 +98,7 @@ def finish_triangle(
             rows /= norms[:last]
             rows /= norms[first:last, None]
             np.fill_diagonal(square, own != 0)  # exactly 1, despite rounding
-        square[above] = square.T[above]
+        np.copyto(square, square.T.copy(), where=above)
         matrix[:first, first:last] = rows[:, :first].T
 
     threads.run(run, row_blocks(len(matrix)))

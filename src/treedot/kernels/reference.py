@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from treedot.trees import Tree
 
@@ -210,3 +210,40 @@ def _routes(tree: Tree, start: str) -> Counter[tuple[tuple[int, ...], str]]:
 
     starts = [tree] if start == "root" else tree.postorder()
     return Counter(route for node in starts for route in below(node, ()))
+
+
+def preference_kernel(
+    first: tuple[Tree, Tree], second: tuple[Tree, Tree], kernel: Callable[[Tree, Tree], float]
+) -> float:
+    """Return Shen & Joshi's (2003) kernel of two pairs of trees, of which the first one is better."""
+    (a, b), (c, d) = first, second
+    return kernel(a, c) + kernel(b, d) - kernel(a, d) - kernel(b, c)
+
+
+def composed_similarity(
+    a: str, b: str, vectors: Mapping[str, Sequence[float]], composition: str = "sum"
+) -> float:
+    """Return Annesi et al.'s (2014) similarity of ``relation<head,modifier>``, for partial_tree_kernel.
+
+    It is the cosine of the composed vectors of both words, each of length 1, if heads and modifiers have the
+    same parts of speech; a word without a vector gets that of the other one. ``vectors`` has the words
+    without their parts of speech, which follow after ``::``.
+    """
+
+    def unit(vector: Sequence[float]) -> list[float]:
+        length = math.hypot(*vector)
+        return [x / length if length else 0.0 for x in vector]
+
+    def composed(words: list[str]) -> list[float]:
+        known = [unit(vectors[word]) for word in (word.split("::")[0] for word in words) if word in vectors]
+        pairs = zip(known[0], known[-1], strict=True)
+        return unit([x + y if composition == "sum" else x * y for x, y in pairs])
+
+    if a == b:
+        return 1.0
+    first, second = (label.rstrip(">").partition("<")[2].split(",") for label in (a, b))
+    if [word.split("::")[1:] for word in first] != [word.split("::")[1:] for word in second]:
+        return 0.0
+    if not all(any(word.split("::")[0] in vectors for word in words) for words in (first, second)):
+        return 0.0
+    return math.fsum(x * y for x, y in zip(composed(first), composed(second), strict=True))

@@ -12,17 +12,17 @@ from typing import IO, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from treedot._runtime.array_types import Array, FloatArray, IntArray
-from treedot._runtime.jit import njit
+from treedot._runtime.array_types import Array, FloatArray
 from treedot._storage.compression import decompressed
 from treedot._storage.files import open_raw, read_lines
 from treedot.errors import ParameterError, SourceError
+from treedot.kernels.label_vectors import LabelVectors
 
 SEPARATOR = "::"  # between the word and the part of speech in a label
 TYPE = "LEX##"  # optional prefixes of words in KeLP files
 
 
-class WordVectors:
+class WordVectors(LabelVectors):
     """The vectors of words, which make labels such as ``dog::n`` and ``cat::n`` similar.
 
     A label is a word, ``::`` and a part of speech. Its vector is the vector of the whole label if there is
@@ -60,7 +60,7 @@ class WordVectors:
         if matrix.ndim != 2 or not matrix.size or not np.isfinite(matrix).all():
             raise ParameterError("word vectors must be finite numbers, and equally long for all words")
         self._row = {word: k for k, word in enumerate(vectors)}
-        self._unit = _of_length_one(matrix)
+        self._unit = scaled_to_length_one(matrix)
 
     @classmethod
     def of(cls, source: WordVectors | Mapping[str, npt.ArrayLike] | str | os.PathLike[str]) -> WordVectors:
@@ -146,25 +146,6 @@ class WordVectors:
     def __repr__(self) -> str:
         return f"WordVectors({len(self)} words, {self._unit.shape[1]} dimensions)"
 
-    def __call__(self, a: str, b: str) -> float:
-        """Return the similarity of two labels.
-
-        Parameters
-        ----------
-        a, b : str
-            The labels.
-
-        Returns
-        -------
-        float
-            The cosine of their vectors; 1 for equal labels, 0 for labels of different parts of speech or
-            without a vector.
-        """
-        if a == b:
-            return 1.0
-        known = a in self and b in self and part_of_speech(a) == part_of_speech(b)
-        return float(self.cosines([a, b])[0, 1]) if known else 0.0
-
     @property
     def n_dimensions(self) -> int:
         """The number of dimensions of the vectors."""
@@ -225,56 +206,13 @@ class WordVectors:
         return made
 
     def units(self, labels: Sequence[str]) -> FloatArray:
-        """Return the vectors of labels, scaled to length 1.
-
-        Parameters
-        ----------
-        labels : sequence of str
-            The labels.
-
-        Returns
-        -------
-        array of shape (n_labels, n_dimensions)
-            The vectors; zeros for a label without one.
-        """
         known = {k: row for k, label in enumerate(labels) if (row := self._of(label)) is not None}
         found = np.zeros((len(labels), self.n_dimensions))
         found[list(known)] = self._unit[list(known.values())]
         return found
 
-    def groups(self, labels: Sequence[str]) -> list[IntArray]:
-        """Group the labels that have vectors by part of speech.
-
-        Parameters
-        ----------
-        labels : sequence of str
-            The labels.
-
-        Returns
-        -------
-        list of array of int
-            The positions of the labels of each part of speech.
-        """
-        found: dict[str | None, list[int]] = {}
-        for k, label in enumerate(labels):
-            if label in self:
-                found.setdefault(part_of_speech(label), []).append(k)
-        return [np.array(group) for group in found.values()]
-
-    def cosines(self, labels: Sequence[str]) -> FloatArray:
-        """Return the cosines between labels that have vectors.
-
-        Parameters
-        ----------
-        labels : sequence of str
-            The labels.
-
-        Returns
-        -------
-        array of shape (n_labels, n_labels)
-            The cosines.
-        """
-        return _products(np.ascontiguousarray(self.units(labels).T))
+    def _group(self, label: str) -> str | None:
+        return part_of_speech(label) if label in self else None
 
     def _of(self, label: str) -> int | None:
         text = label.removeprefix(TYPE)
@@ -288,22 +226,8 @@ def part_of_speech(label: str) -> str | None:
     return rest if separator else None
 
 
-@njit
-def _products(columns: FloatArray) -> FloatArray:
-    """Return the products of all columns; with BLAS, the last bit would depend on the other columns."""
-    dimensions, n = columns.shape
-    out = np.zeros((n, n))
-    for i in range(n):
-        for k in range(dimensions):
-            value = columns[k, i]
-            for j in range(i + 1):
-                out[i, j] += value * columns[k, j]
-        for j in range(i):
-            out[j, i] = out[i, j]
-    return out
-
-
-def _of_length_one(matrix: FloatArray) -> FloatArray:
+def scaled_to_length_one(matrix: FloatArray) -> FloatArray:
+    """Return the rows of a matrix, scaled to length 1; rows of zeros stay as they are."""
     largest = np.abs(matrix).max(axis=1, keepdims=True)  # the squares may overflow or underflow
     scaled = np.divide(matrix, largest, out=np.zeros_like(matrix), where=largest > 0)
     square = np.zeros(len(scaled))

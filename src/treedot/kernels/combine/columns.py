@@ -56,8 +56,8 @@ class ColumnKernel(Kernel):
 
     def __call__(self, a: Any, b: Any) -> float:
         if isinstance(self.column, list):
-            return self.kernel(*([_cell(row, name) for name in self.column] for row in (a, b)))
-        return self.kernel(_cell(a, self.column), _cell(b, self.column))
+            return self.kernel(*([cell_of(row, name) for name in self.column] for row in (a, b)))
+        return self.kernel(cell_of(a, self.column), cell_of(b, self.column))
 
     def gram(self, X: Any, Y: Any = None, *, n_jobs: int | None = None) -> FloatArray:
         return self.kernel.gram(self._of(X), None if Y is None else self._of(Y), n_jobs=n_jobs)
@@ -73,9 +73,9 @@ class ColumnKernel(Kernel):
     def _of(self, table: Any) -> Any:
         """Return the values that the kernel compares."""
         if not isinstance(self.column, list):
-            return _column(table, self.column)
+            return column_of(table, self.column)
         try:
-            return np.column_stack([np.asarray(_column(table, name)) for name in self.column])
+            return np.column_stack([np.asarray(column_of(table, name)) for name in self.column])
         except ValueError:
             raise SourceError(f"the columns {self.column} must contain numbers and be equally long") from None
 
@@ -137,7 +137,7 @@ class LinearKernel(Kernel):
         return self.pairs(x, every, every)
 
 
-def _column(table: Any, name: str | int) -> Any:
+def column_of(table: Any, name: str | int) -> Any:
     """Return one column of a table; raise if there is no such column."""
     columns: Any = table.columns if isinstance(table, Forest) else table
     try:
@@ -145,10 +145,10 @@ def _column(table: Any, name: str | int) -> Any:
             return columns[name]
     except (KeyError, IndexError, TypeError, ValueError):
         raise SourceError(f"no column {name!r} in this {type(table).__name__}") from None
-    return [_cell(row, name) for row in columns]
+    return [cell_of(row, name) for row in columns]
 
 
-def _cell(row: Any, name: str | int) -> Any:
+def cell_of(row: Any, name: str | int) -> Any:
     """Return one value of a row; raise if there is no such column."""
     try:
         return row[name]

@@ -142,7 +142,7 @@ class PartialDelta(SubtreePairs):
 
 
 def shared_partial_delta(forest: Forest) -> PartialDelta:
-    """Return T of a forest with itself, for ``forest.derived`` to cache: its layout, not its values."""
+    """Return the layout of T of a forest with itself, without its values; ``forest.derived`` caches it."""
     return PartialDelta(Families(forest), (0, len(forest)))
 
 

@@ -33,11 +33,11 @@ class SmoothedPartialTreeKernel(PartialTreeKernel):
 
     Parameters
     ----------
-    similarity : WordVectors, mapping, path, or callable
+    similarity : WordVectors, ComposedWordVectors, mapping, path, or callable
         Word vectors: a ``WordVectors``, a mapping of words to vectors, or the path of a text file. The
         similarity of labels of the same part of speech, such as ``dog::n`` and ``cat::n``, is the cosine of
-        their vectors. Or any symmetric function of two labels; it is called once for each pair of different
-        labels.
+        their vectors. Or ``ComposedWordVectors``, for labels that name a head and its modifier. Or any
+        symmetric function of two labels; it is called once for each pair of different labels.
     decay : float, default=0.4
         The decay λ, as in ``PartialTreeKernel``.
     mu : float, default=0.4
@@ -59,6 +59,7 @@ class SmoothedPartialTreeKernel(PartialTreeKernel):
     See Also
     --------
     PartialTreeKernel : The same kernel with σ = 1 for equal labels and 0 for others.
+    ComposedWordVectors : Similarity of labels that name two words.
     DistributedTreeVectorizer : With ``kernel="smoothed"``, vectors for many trees.
 
     Notes

@@ -13,13 +13,15 @@ from typing import NamedTuple
 import numpy as np
 
 from treedot._runtime.array_types import FloatArray, IntArray
-from treedot._runtime.atomics import next_number
+from treedot._runtime.atomics import next_number, reaches
 from treedot._runtime.jit import njit_borrowing, njit_inside
 from treedot._runtime.ragged import ends_of, places_of
 from treedot._runtime.sorted_arrays import order_of
+from treedot._runtime.threads import NEXT, Steps
 from treedot.trees.distinct import Counts, Subtrees
 
 UNBOUNDED = -1  # the budget of kernels that count all fragments
+ROWS = 4  # of a Gram matrix that are summed at a time
 COPIED = 32  # lines of Δ computed before they are copied into the other half
 
 
@@ -147,18 +149,21 @@ def lines(rows: Subtrees, columns: Subtrees, at: Layout) -> tuple[Lines, Partner
 
 @njit_borrowing
 def fill(
-    lines: Lines, partners: Partners, decay: float, symmetric: bool, limits: IntArray, taken: IntArray,
-    delta: FloatArray,
-) -> None:  # fmt: skip
-    """Compute Δ = ∏ (1 + λ Δ(children)) in spans of lines, until other threads have taken all the rest.
+    lines: Lines, partners: Partners, decay: float, symmetric: bool,
+    delta: FloatArray, steps: Steps, span: int,
+) -> int:  # fmt: skip
+    """Compute Δ = ∏ (1 + λ Δ(children)) in spans of lines, as ``Threads.share_steps`` asks for.
 
-    Span ``k`` goes from ``limits[k]`` to ``limits[k + 1]``. Δ of lower subtrees is known, or in that span.
-    With ``symmetric``, rows and columns are the same subtrees, and half of Δ is copied from the other half,
-    several lines of a group at a time, so that they fill whole cache lines.
+    Δ of lower subtrees is in an earlier step, or in the same span. With ``symmetric``, rows and columns are
+    the same subtrees, and half of Δ is copied from the other half, several lines of a group at a time, so
+    that they fill whole cache lines.
     """
-    span = next_number(taken)
-    while span < limits.size - 1:
-        first, last = limits[span], limits[span + 1]
+    if span == NEXT:
+        span = next_number(steps.taken)
+    while span < steps.before.size:
+        if not reaches(steps.done, steps.before[span]):
+            return span
+        first, last = steps.limits[span], steps.limits[span + 1]
         while first < last:
             end, width, place = first, lines.width[first], lines.place[first]
             rank = lines.rank[first]
@@ -178,7 +183,9 @@ def fill(
                     for k in range(rank if j < rank else j + 1, size):
                         delta[begin + j * width + k] = delta[begin + k * width + j]
             first = end
-        span = next_number(taken)
+        next_number(steps.done)
+        span = next_number(steps.taken)
+    return span
 
 
 @njit_inside
@@ -194,17 +201,20 @@ def times_expanded(product: FloatArray, below: FloatArray, decay: float, step: i
 @njit_borrowing
 def fill_bounded(
     rows: Subtrees, columns: Subtrees, at: Layout, decay: float, symmetric: bool,
-    limits: IntArray, taken: IntArray, delta: FloatArray, out: FloatArray,
-) -> None:  # fmt: skip
+    delta: FloatArray, out: FloatArray, steps: Steps, span: int,
+) -> int:  # fmt: skip
     """Compute Δ like ``fill``, as polynomials in the cost of fragments, and write the sum of each to ``out``.
 
     Row ``k`` of ``delta`` has one coefficient for every cost from 0 to the budget, ``out[k]`` their sum.
     With ``symmetric``, only ``out`` is filled beyond the lower half.
     """
-    span = next_number(taken)
-    while span < limits.size - 1:
-        for step in range(limits[span], limits[span + 1]):
-            u = at.order[step]
+    if span == NEXT:
+        span = next_number(steps.taken)
+    while span < steps.before.size:
+        if not reaches(steps.done, steps.before[span]):
+            return span
+        for place in range(steps.limits[span], steps.limits[span + 1]):
+            u = at.order[place]
             p = rows.production[u]
             begin, arity = rows.start[u], rows.start[u + 1] - rows.start[u]
             for rank in range(at.rank[u] + 1 if symmetric else at.first[p + 1] - at.first[p]):
@@ -226,7 +236,9 @@ def fill_bounded(
                 out[at.line[u] + rank] = value
                 if symmetric:
                     out[at.line[partner] + at.rank[u]] = value
-        span = next_number(taken)
+        next_number(steps.done)
+        span = next_number(steps.taken)
+    return span
 
 
 @njit_borrowing
@@ -279,20 +291,36 @@ def gram(
 
     The Δ of entry ``k`` of ``rows`` begins at ``line[k]``, for ``width[k]`` column subtrees that begin at
     ``members[place[k]]``; ``columns`` counts column subtrees by their place in ``members``. With
-    ``symmetric``, only the lower half of K is written. ``weight`` is scratch space, zero at first: ΣΔ of
-    every column subtree with all subtrees of one tree.
+    ``symmetric``, only the lower half of K is complete. Four rows are summed at a time, since that reads
+    ``columns`` once. ``weight`` is scratch space for them, zero at first: ΣΔ of every column subtree with all
+    subtrees of one tree.
     """
     span = next_number(taken)
     while span < limits.size - 1:
-        for i in range(limits[span], limits[span + 1]):
-            for k in range(rows.start[i], rows.start[i + 1]):
-                for at in range(width[k]):
-                    weight[place[k] + at] += rows.copies[k] * delta[line[k] + at]
-            for j in range(i + 1 if symmetric else out.shape[1]):
-                value = 0.0
+        first = limits[span]
+        while first < limits[span + 1]:
+            last = min(first + ROWS, limits[span + 1])
+            for i in range(first, last):
+                for k in range(rows.start[i], rows.start[i + 1]):
+                    for at in range(width[k]):
+                        weight[place[k] + at, i - first] += rows.copies[k] * delta[line[k] + at]
+            for j in range(last if symmetric else out.shape[1]):
+                a, b, c, d = 0.0, 0.0, 0.0, 0.0
                 for k in range(columns.start[j], columns.start[j + 1]):
-                    value += columns.copies[k] * weight[columns.subtree[k]]
-                out[i, j] = value
-            for k in range(rows.start[i], rows.start[i + 1]):
-                weight[place[k] : place[k] + width[k]] = 0.0
+                    copies, at = columns.copies[k], columns.subtree[k]
+                    a += copies * weight[at, 0]
+                    b += copies * weight[at, 1]
+                    c += copies * weight[at, 2]
+                    d += copies * weight[at, 3]
+                out[first, j] = a
+                if first + 1 < last:
+                    out[first + 1, j] = b
+                if first + 2 < last:
+                    out[first + 2, j] = c
+                if first + 3 < last:
+                    out[first + 3, j] = d
+            for i in range(first, last):
+                for k in range(rows.start[i], rows.start[i + 1]):
+                    weight[place[k] : place[k] + width[k], i - first] = 0.0
+            first = last
         span = next_number(taken)

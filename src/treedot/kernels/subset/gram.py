@@ -41,8 +41,7 @@ class SharedDelta(SubtreePairs):
         else:
             fill = partial(delta_table.fill_bounded, *subtrees, decay, self.symmetric)
             outputs = np.empty((self.size, delta_table.coefficients(budget))), values
-        for spans in self.steps(threads):
-            threads.share(lambda limits, taken: fill(limits, taken, *outputs), spans)
+        threads.share_steps(partial(fill, *outputs), self.steps(threads))
         return values
 
     @cached_property
@@ -51,7 +50,7 @@ class SharedDelta(SubtreePairs):
 
     @cached_property
     def _sums(self) -> tuple[Counts, IntArray, IntArray, IntArray, Counts]:
-        """What ``delta_table.gram`` sums: the subtrees of every tree, and the place of their Δ."""
+        """The operands of ``delta_table.gram``: the subtrees of every tree, and the place of their Δ."""
         at, counts, others = self.layout, self.rows.counts, self.columns.counts
         production = self.rows.subtrees.production[counts.subtree]
         width = np.diff(at.first)[production]
@@ -68,7 +67,7 @@ class SharedDelta(SubtreePairs):
         rows = threads.row_spans(last - first, self.symmetric, SHARED_PARTS)
 
         def run(limits: IntArray, taken: IntArray) -> None:
-            weight = np.zeros(self.layout.members.size)
+            weight = np.zeros((self.layout.members.size, delta_table.ROWS))
             delta_table.gram(*sums, delta, self.symmetric, limits, taken, weight, out)
 
         threads.share(run, rows)

@@ -24,7 +24,7 @@ from treedot.kernels.tree_kernel import (
     read_sides,
     unit,
 )
-from treedot.parameters import CONVENTIONS, checked_choice, checked_flag
+from treedot.parameters import CONVENTIONS, SUBTREE_CONVENTIONS, checked_choice, checked_flag
 from treedot.trees import Forest
 from treedot.trees.nodes import Nodes
 
@@ -102,7 +102,7 @@ class SubsetTreeKernel(FragmentKernel):
         max_pairs: int = MAX_PAIRS,
     ) -> None:
         super().__init__(decay, normalize=normalize, max_pairs=max_pairs)
-        self.convention = checked_choice("convention", convention, CONVENTIONS)
+        self.convention = _checked_convention(convention)
         self.leaves = checked_flag("leaves", leaves)
         self.weighting = checked_choice("weighting", weighting, WEIGHTINGS)
         self.algorithm: str = checked_choice("algorithm", algorithm, ALGORITHMS)
@@ -235,3 +235,15 @@ def _explicit_gram(x: Forest, y: Forest | None, decay: float, threads: Threads) 
     space, vectors = write_out(joined(x, y))
     vectors.data = space.weights(decay)[vectors.indices]
     return gram_of(vectors, len(x), y is None, threads)
+
+
+def _checked_convention(name: str) -> str:
+    """Return a convention; raise ParameterError that names the one that the programs of a name follow."""
+    if name in SUBTREE_CONVENTIONS and name not in CONVENTIONS:
+        leaves = ", leaves=True" if name == "kelp" else ""
+        raise ParameterError(
+            f"convention={name!r} belongs to subtree kernels; for the subset trees of this program, use "
+            f"convention='collins-duffy'{leaves}"
+        )
+    chosen: str = checked_choice("convention", name, CONVENTIONS)
+    return chosen

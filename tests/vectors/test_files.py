@@ -159,7 +159,7 @@ def test_files_without_vectors_raise(tmp_path):
     np.save(tmp_path / "plain.npy", np.zeros((2, 3)))
     with pytest.raises(SourceError, match=r"plain\.npy does not say .* numpy\.load"):
         load_vectors(tmp_path / "plain.npy")
-    with pytest.raises(SourceError, match="No such file"):
+    with pytest.raises(SourceError, match="no such file or folder"):
         load_vectors(tmp_path / "absent.npy")
     with pytest.raises(ParameterError, match=r"\.npy, \.npz, \.parquet or \.arrow"):
         load_vectors(tmp_path / "trees.mrg")

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
-from strategies import corpus, random_forest, trees
+from strategies import corpus, examples, random_forest, trees
 from treedot import (
     DistributedTreeVectorizer,
     Forest,
@@ -47,7 +47,7 @@ def exactly(**options):
     return FragmentVectorizer(n_features=None, damping="linear", normalize=False, dtype="float64", **options)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(
     st.lists(trees(max_leaves=8), min_size=1, max_size=4).filter(lambda ts: any(t.children for t in ts)),
     st.sampled_from([0, 2, 4]),
@@ -384,7 +384,7 @@ def test_a_tree_that_the_exact_kernel_refuses_has_no_rest_and_is_named():
 def test_too_many_open_nodes_are_refused(monkeypatch):
     deep = "(X (A a) " * 40 + "b" + ")" * 40
     monkeypatch.setattr("treedot.vectors.sparse.dense_rest.encode", lambda *_: (0, TOO_MANY_OPEN))
-    with pytest.raises(LimitError, match=r"tree 1 \(121 nodes\) has too many open nodes"):
+    with pytest.raises(LimitError, match=r"tree 1 \(121 nodes\) is too deep and wide for a dense rest"):
         FragmentVectorizer(rest="dense").transform([deep])
 
 

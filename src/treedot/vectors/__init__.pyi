@@ -1,9 +1,14 @@
+from treedot.vectors.decoding.decoder import DecodedTree as DecodedTree
+from treedot.vectors.decoding.decoder import Decoder as Decoder
+from treedot.vectors.decoding.fragments import FragmentCounts as FragmentCounts
+from treedot.vectors.decoding.productions import Productions as Productions
 from treedot.vectors.dense.encoder import DenseEncoder as DenseEncoder
 from treedot.vectors.distributed_tree_vectorizer import DistributedTreeVectorizer as DistributedTreeVectorizer
 from treedot.vectors.encoder_cache import clear_encoders as clear_encoders
 from treedot.vectors.files import load_vectors as load_vectors
 from treedot.vectors.files import save_vectors as save_vectors
 from treedot.vectors.fragment_vectorizer import FragmentVectorizer as FragmentVectorizer
+from treedot.vectors.metric.metric import Metric as Metric
 from treedot.vectors.products import dot_products as dot_products
 from treedot.vectors.sparse.encoder import SparseEncoder as SparseEncoder
 from treedot.vectors.spec import DenseSpec as DenseSpec

@@ -227,7 +227,7 @@ def _twice(fragments: int, chunk: Chunk, tree: int, budget: int | None) -> int:
 
 
 def rows_of(written: NonZeros, indptr: IntArray) -> Rows:
-    """Return the rows in an output of compiled code; ``indptr`` holds their limits."""
+    """Return the rows that compiled code wrote one after another; row i begins at ``indptr[i]``."""
     indices, values = written
     return Rows(indptr[1:] - indptr[:-1], indices[: indptr[-1]], values[: indptr[-1]])
 

@@ -13,6 +13,9 @@ import numpy.typing as npt
 from treedot.kernels.word_vectors import WordVectors
 from treedot.parameters import checked_integer
 from treedot.readers import read_tree, read_trees
+from treedot.vectors.decoding.decoder import DecodedTree, Decoder, check_decodable
+from treedot.vectors.decoding.fragments import FragmentCounts, estimate_counts
+from treedot.vectors.decoding.productions import Productions
 from treedot.vectors.dense.encoding import DenseEncoding
 from treedot.vectors.dense.reference import fragment_vector
 from treedot.vectors.dense.word_labels import WordLabels
@@ -164,6 +167,10 @@ class DistributedTreeVectorizer(StatelessTreeTransformer):
             self._read = self.similarity, words
         return words
 
+    @property
+    def _encoding(self) -> DenseEncoding:
+        return DenseEncoding(self.spec, self._words, self.device)
+
     @classmethod
     def _of_spec(cls, spec: DenseSpec, words: WordVectors | None = None) -> Self:
         """Return the vectorizer for a spec and the word vectors that the spec names."""
@@ -199,8 +206,7 @@ class DistributedTreeVectorizer(StatelessTreeTransformer):
         --------
         clear_encoders : Drop the label vectors that are kept in memory.
         """
-        encoding = DenseEncoding(self.spec, self._words, self.device)
-        return encoding.transform(read_trees(X), self.n_jobs, out)
+        return self._encoding.transform(read_trees(X), self.n_jobs, out)
 
     def transform_fragment(self, fragment: Any) -> np.ndarray:
         """Return f̂(τ), the vector of one fragment: nearly a unit vector, nearly orthogonal to all others.
@@ -225,6 +231,124 @@ class DistributedTreeVectorizer(StatelessTreeTransformer):
         algebra: Any = spec.algebra()
         labels = None if words is None else WordLabels(algebra, words)
         return fragment_vector(read_tree(fragment)[0], algebra, labels).astype(spec.dtype)
+
+    def fit_productions(self, trees: Any) -> Productions:
+        """Return the productions of trees, the vocabulary of ``decode``.
+
+        Nothing of the vectorizer changes, and the result serves all vectorizers.
+
+        Parameters
+        ----------
+        trees : source of trees
+            Anything that ``read_trees`` reads. Productions themselves, as trees of two levels, will do.
+
+        Returns
+        -------
+        Productions
+            The distinct productions; ``save`` and ``load`` keep them in a file.
+
+        See Also
+        --------
+        decode : Read trees back from vectors.
+
+        Examples
+        --------
+        >>> DistributedTreeVectorizer().fit_productions(["(S (NP Ann) (VP runs))"])
+        <Productions: 3, 1 of them at roots>
+        """
+        return Productions.of(trees)
+
+    def decode(self, vectors: Any, productions: Any) -> list[DecodedTree]:
+        """Return the trees that vectors encode, each with a certificate.
+
+        A tree grows from its root, by those known productions that explain most of the vector. It is
+        certified if its vector is equal up to rounding, and if no tree that differs from it by one exchange
+        or move of subtrees comes near. That is an argument, not a proof. Of other vectors you get the best
+        tree, its distance, and the productions found. The time is linear in the number of known productions.
+
+        Parameters
+        ----------
+        vectors : array of shape (n_trees, n_components), or Vectors
+            Vectors that a vectorizer with these parameters made, also if they were stored as float16.
+        productions : Productions, or source of trees
+            The known productions, or trees that contain them. ``Productions`` keep their vectors for the next
+            call, which makes a call with few vectors several times as fast.
+
+        Returns
+        -------
+        list of DecodedTree
+            For each vector ``tree``, ``is_certified``, ``distance``, ``counts`` and more.
+
+        Raises
+        ------
+        ParameterError
+            If vectors of these parameters cannot be decoded (``kernel`` is not "subset", or ``decay`` is 0),
+            or ``vectors`` has the wrong shape, or contains NaN.
+        SpecMismatchError
+            If ``vectors`` were made with other parameters.
+
+        See Also
+        --------
+        contains : Estimate how often a fragment occurs, without known productions.
+
+        References
+        ----------
+        L. Ferrone, F. M. Zanzotto and X. Carreras (2015), *Decoding Distributed Tree Structures*, SLSP. The
+        first author's code (``cyk.py`` of github.com/lorenzoferrone/pyCYK) parses the sentence by a grammar,
+        and ranks the trees of the chart by the vector; here the sentence is not given.
+
+        Examples
+        --------
+        >>> trees = ["(S (NP (NNP Ann)) (VP (VBZ runs)))", "(S (NP (NNP Bob)) (VP (VBZ sings)))"]
+        >>> vectorizer = DistributedTreeVectorizer(n_components=1024)
+        >>> (found,) = vectorizer.decode(vectorizer.transform(["(S (NP (NNP Ann)) (VP (VBZ sings)))"]), trees)
+        >>> print(found.tree, found.is_certified)
+        (S (NP (NNP Ann)) (VP (VBZ sings))) True
+        """
+        known = productions if isinstance(productions, Productions) else Productions.of(productions)
+        return list(Decoder(self.spec, known, self.n_jobs).decode(vectors))
+
+    def contains(self, vectors: Any, fragments: Any, norms: npt.ArrayLike | None = None) -> FragmentCounts:
+        """Return how often fragments occur in the trees of vectors, estimated by dot products.
+
+        The estimate is ``⟨v, f̂⟩ / (√λ^(p - 1) ‖f̂‖²)`` for a fragment of p productions with the vector f̂.
+        Its standard error is about ``‖v‖ / √d``, divided by the length that one occurrence has in v.
+
+        Parameters
+        ----------
+        vectors : array of shape (n_vectors, n_components), or Vectors
+            Vectors that a vectorizer with these parameters made.
+        fragments : source of trees
+            The fragments, as trees of at least two nodes.
+        norms : array of shape (n_vectors,), default=None
+            For normalised vectors, their norms before normalisation, such as the ``norm`` that ``decode``
+            finds.
+
+        Returns
+        -------
+        FragmentCounts
+            ``counts`` and ``errors``, each of shape (n_vectors, n_fragments).
+
+        Raises
+        ------
+        ParameterError
+            If the shapes are wrong, or if vectors are normalised and ``norms`` is missing.
+
+        See Also
+        --------
+        transform_fragment : The vector of a fragment.
+
+        Examples
+        --------
+        >>> vectorizer = DistributedTreeVectorizer(normalize=False)
+        >>> vectors = vectorizer.transform(["(S (NP (NNP Ann)) (VP (VBZ runs)))"])
+        >>> counts, errors = vectorizer.contains(vectors, ["(NP (NNP Ann))", "(NP (NNP Bob))"])
+        >>> print(counts.round().astype(int))
+        [[1 0]]
+        """
+        spec = self.spec
+        check_decodable(spec)
+        return estimate_counts(vectors, read_trees(fragments), spec, norms)
 
     @property
     def _n_features_out(self) -> int:

@@ -20,11 +20,11 @@ LEAST = 1 << 20  # bytes; a smaller encoder counts as this
 
 
 class Encoder(Protocol):
-    """An encoder that knows its size."""
+    """An encoder, with the memory that it takes."""
 
     @property
     def nbytes(self) -> int:
-        """The memory that it takes."""
+        """The memory that it takes, in bytes."""
 
 
 E = TypeVar("E", bound=Encoder)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from strategies import all_trees, random_forest, trees
+from strategies import all_trees, examples, random_forest, trees
 from treedot import Forest, Tree, read_trees
 from treedot._runtime.jit import COMPILED
 from treedot.errors import ParameterError, RangeError, SpecMismatchError
@@ -50,7 +50,7 @@ def test_theorem_3_the_recursion_is_the_weighted_sum_of_all_fragments(name, tree
 
 @pytest.mark.parametrize("name", ALGEBRA_NAMES)
 @given(forest=st.lists(trees(max_leaves=20), min_size=1, max_size=4), decay=DECAY)
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 def test_the_fast_encoder_is_the_reference(name, forest, decay):
     expected = np.array([reference.distributed_tree(tree, SMALL[name], decay) for tree in forest])
     for dtype, tolerance in (("float32", FLOAT32_TOLERANCE), ("float64", FLOAT64_TOLERANCE)):

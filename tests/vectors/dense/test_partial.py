@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from estimates import assert_same_large_vector, assert_unbiased, far, pooled_error
-from strategies import corpus, random_forest, trees
+from strategies import corpus, examples, random_forest, trees
 from treedot import Forest, PartialTreeKernel, Tree, read_trees
 from treedot.errors import ParameterError, RangeError
 from treedot.kernels.reference import partial_tree_kernel, partial_tree_values
@@ -64,7 +64,7 @@ def test_compositions_that_fold_right_are_refused(name):
 
 
 @given(st.lists(trees(max_leaves=20), min_size=1, max_size=4), SETTINGS)
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_the_fast_encoder_is_the_reference(forest, partial):
     expected = by_definition(forest, **partial)
     for dtype, tolerance in TOLERANCE.items():

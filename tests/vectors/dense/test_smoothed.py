@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from estimates import assert_same_large_vector, assert_unbiased, far, pooled_error
-from strategies import corpus, random_forest, trees
+from strategies import corpus, examples, random_forest, trees
 from treedot import Forest, Tree, read_trees
 from treedot.errors import ParameterError, RangeError, SpecMismatchError
 from treedot.kernels import WordVectors
@@ -66,7 +66,7 @@ def random_words(texts, dimensions=10):
 
 @pytest.mark.slow
 @given(st.lists(trees(LABELS, max_leaves=20), min_size=1, max_size=4), SETTINGS)
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_the_fast_encoder_is_the_definition(chosen, partial):
     expected = by_definition(chosen, **partial)
     for dtype, tolerance in TOLERANCE.items():
@@ -87,7 +87,7 @@ def test_the_fast_encoder_is_the_definition_on_larger_trees(size, max_length):
 
 
 @given(st.lists(trees(max_leaves=12), min_size=1, max_size=3), SETTINGS)
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 def test_without_words_vectors_are_those_of_partial_trees_to_the_byte(chosen, partial):
     forest = Forest.from_trees(chosen)
     plain = DenseEncoder(DenseSpec(512, seed=5, normalize=False, kernel="partial", **partial)).encode(forest)
@@ -164,7 +164,7 @@ def test_vectors_are_frozen_to_the_byte():
 
 
 @given(st.lists(trees(LABELS, max_leaves=6), min_size=1, max_size=3), SETTINGS)
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_the_kernel_that_they_estimate_is_its_reference(chosen, partial):
     expected = np.array(
         [[partial_tree_kernel(a, b, similarity=WORDS, **partial) for b in chosen] for a in chosen]

@@ -14,7 +14,7 @@ from paper.corpora import Corpora
 from paper.table2 import chosen_trees
 from scipy.sparse import vstack
 
-from strategies import corpus, random_forest, trees
+from strategies import corpus, examples, random_forest, trees
 from treedot import Forest, SubsetTreeKernel, Tree, dot_products, read_trees
 from treedot.errors import LimitError, ParameterError, RangeError, SpecMismatchError
 from treedot.kernels import BoundedTreeKernel, count_fragments, list_fragments
@@ -97,7 +97,7 @@ def test_products_of_rows_are_the_kernel_of_bounded_fragments():
         assert dot_products(rows) == pytest.approx(wanted, rel=1e-9, abs=1e-9)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     small_trees.filter(lambda tree: count_fragments(tree) <= 150),
     st.sampled_from([0, 1, 2, 3, 5, 8]),
@@ -180,7 +180,7 @@ def test_a_tree_with_nothing_beyond_the_budget_has_no_rest():
     assert np.diff(rows.indptr).tolist() == [6, 1, 0]
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(small_trees.filter(lambda tree: count_fragments(tree) <= 60))
 def test_blocks_hold_phases_and_are_told_apart_by_prefixes_beyond_the_budget(tree):
     for fragment in list_fragments(tree):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from treedot._runtime.array_types import Array
-from treedot.errors import DeviceError
+from treedot.errors import DeviceError, how_to_install
 
 Kernel = Callable[
     [tuple[int, int], int, Sequence[Any], int], None
@@ -32,7 +32,8 @@ def open_device(name: str) -> Any:
     try:
         import torch
     except ModuleNotFoundError:
-        raise DeviceError(f"device={name!r} needs PyTorch: pip install 'treedot[gpu]'") from None
+        how = how_to_install("torch", "gpu")
+        raise DeviceError(f"device={name!r} needs PyTorch, which is not installed; {how}") from None
     except (ImportError, OSError) as error:  # a library that it needs is missing or has the wrong version
         raise DeviceError(
             f"device={name!r} needs PyTorch, which cannot be loaded: {error}; install it again, or use "

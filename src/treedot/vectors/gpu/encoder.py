@@ -51,7 +51,7 @@ class GpuEncoder:
     """
 
     def __init__(self, spec: DenseSpec, device: str = "cuda") -> None:
-        _check(spec)
+        check_supported(spec)
         self.spec, self._gpu = spec, Gpu(device, spec.decay)
         import torch
 
@@ -293,7 +293,8 @@ def wide_trees(forest: Forest) -> BoolArray:
     return wide
 
 
-def _check(spec: DenseSpec) -> None:
+def check_supported(spec: DenseSpec) -> None:
+    """Raise DeviceError if a GPU cannot make vectors with these settings."""
     if spec.kernel != "subset":
         raise DeviceError(f"kernel={spec.kernel!r} needs device='cpu'")
     if spec.composition not in ("mixed", "product"):

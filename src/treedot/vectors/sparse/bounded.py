@@ -213,7 +213,8 @@ def insert_key(key: np.uint64, fresh: int, shift: np.uint64, table: SortedKeys) 
     while table.key[bucket] != FREE and table.key[bucket] < key:
         bucket += 1
     if table.key[bucket] == key:
-        return int(table.number[bucket])
+        known: int = np.int64(table.number[bucket])  # type: ignore[assignment] # int() would be compiled too
+        return known
     number = fresh
     while table.key[bucket] != FREE:  # move the larger ones up
         larger, its_number = table.key[bucket], table.number[bucket]

@@ -68,6 +68,13 @@ class FittedRows(NamedTuple):
         return SparseEncoder(self.spec, self._learned_columns())
 
     @property
+    def n_columns(self) -> int | None:
+        """The number of columns, without those of a rest; None if they are yet to be learned."""
+        if isinstance(self.learned, FragmentDictionary):
+            return len(self.learned)
+        return self.spec.n_features
+
+    @property
     def settings(self) -> dict[str, Any]:
         """Everything except the arrays, as plain JSON values; ``idf`` is "given" if it is an array."""
         idf = self.idf if isinstance(self.idf, bool) else "given"

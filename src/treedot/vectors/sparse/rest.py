@@ -52,8 +52,8 @@ class DenseRest:
             )
         if why == chunks.TOO_MANY_OPEN:
             raise LimitError(
-                f"{chunk.name(tree)} has too many open nodes at a time for a dense rest: "
-                "use a smaller rest_size, or rest=None"
+                f"{chunk.name(tree)} is too deep and wide for a dense rest, which keeps a vector for every "
+                "unfinished node: use a smaller rest_size, or rest=None"
             )
         if np.isnan(log_lengths).any():
             tree = int(np.isnan(log_lengths).argmax())

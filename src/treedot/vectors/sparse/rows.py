@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -171,6 +171,7 @@ def _write_row(
 ) -> tuple[int, float]:  # fmt: skip
     """Write the columns and values of one row; return their number, and the sum of squares of all values."""
     size, square, last = 0, 0.0, -1
+    column: Any
     for bucket in range(buckets):
         key = table.key[bucket]
         if key == bounded.FREE:
@@ -179,7 +180,7 @@ def _write_row(
         count = occurrences[number]
         value = rules.damped[count] if count < TABLED else damped(count, rules.damping)
         value *= rules.weight[productions[number]]
-        column, has_column = int(np.int64(key >> rules.shift)), True
+        column, has_column = np.int64(key >> rules.shift), True
         if rules.learned:
             known, rank = _find_key(key & rules.mask, learned)
             value *= learned.weight[rank] if known else learned.other

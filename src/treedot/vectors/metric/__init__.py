@@ -1,0 +1,1 @@
+"""A learned similarity of trees: the cosine of their rows after a linear map."""

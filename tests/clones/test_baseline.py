@@ -37,9 +37,13 @@ def new_in(forest, known, **how):
     return [group.members for group in new]
 
 
-def written(path, forest):
-    """Return a baseline of what is in a forest now."""
-    write_baseline(path, forest, near_duplicates(forest), forest.columns["name"])
+def written(path, forest, version=3):
+    """Return a baseline of what is in a forest now; version 2 has no pairs below the threshold."""
+    found = near_duplicates(forest)
+    write_baseline(
+        path, forest, found if version == 3 else found.not_below_threshold(), forest.columns["name"]
+    )
+    path.write_text(path.read_text().replace('"treedot_baseline": 3', f'"treedot_baseline": {version}'))
     return read_baseline(path)
 
 
@@ -50,14 +54,14 @@ def version_1(path, *groups):
     return read_baseline(path)
 
 
-@pytest.fixture(params=[1, 2])
+@pytest.fixture(params=[1, 2, 3])
 def known(tmp_path, request):
     forest = units((A, "a.py", "f"), (A, "b.py", "f"), (B, "c.py", "g"), (C, "d.py", "h"))
     if request.param == 1:
         content = unit_keys(forest, 0)[0]
         found = version_1(tmp_path / "known.json", [("a.py", "f", content), ("b.py", "f", content)])
     else:
-        found = written(tmp_path / "known.json", forest)
+        found = written(tmp_path / "known.json", forest, request.param)
     assert found.version == request.param
     assert new_in(forest, found) == []
     assert new_in(forest, None) == [(0, 1)]
@@ -143,10 +147,10 @@ def test_version_1_does_not_know_trees_by_empty_or_repeated_names(tmp_path):
 
 def test_one_edited_member_without_a_name_is_known_by_its_file_and_its_partner(tmp_path):
     known = written(tmp_path / "known.json", units((LEFT, "a.js", ""), (MIDDLE, "a.js", "")))
-    edited = Tree("f", [*PARTS[2:40], Tree("t", ["y"])])
+    edited, far = Tree("f", [*PARTS[2:40], Tree("t", ["y"])]), Tree("f", PARTS[16:56])
     assert new_in(units((edited, "a.js", ""), (MIDDLE, "a.js", "")), known) == []
     assert new_in(units((edited, "x.js", ""), (MIDDLE, "a.js", "")), known) == [(0, 1)]
-    assert new_in(units((edited, "a.js", ""), (RIGHT, "a.js", "")), known) == []  # these are not alike
+    assert new_in(units((edited, "a.js", ""), (far, "a.js", "")), known) == []  # these are not alike
     assert new_in(units((B, "a.js", ""), (B, "a.js", "")), known) == [(0, 1)]
     three = units((LEFT, "a.js", ""), (edited, "a.js", ""), (MIDDLE, "a.js", ""))
     assert len(new_in(three, known)) == 1
@@ -166,6 +170,18 @@ def test_two_known_trees_that_became_alike_are_new_together(tmp_path):
     known = written(tmp_path / "known.json", before)
     after = units((A, "a.py", "f"), (B, "b.py", "f"), (B, "c.py", "g"), (B, "d.py", "g"))
     assert new_in(after, known) == [(1, 2, 3)]
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_pairs_below_the_threshold_are_known_since_version_3_and_not_shown_before(tmp_path, version):
+    trees = (LEFT, "a.py", "f"), (RIGHT, "b.py", "g")
+    forest = units(*trees)
+    assert 0.5 < similarity(LEFT, RIGHT) < 0.7
+    known = written(tmp_path / "known.json", forest, version)
+    assert new_in(forest, known) == []
+    assert new_in(forest, None) == [(0, 1)]
+    none = written(tmp_path / "none.json", units((A, "a.py", "f")), version)
+    assert new_in(forest, none) == ([(0, 1)] if version == 3 else [])
 
 
 def test_members_of_two_groups_of_version_1_are_new_together(tmp_path):

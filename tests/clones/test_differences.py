@@ -66,8 +66,7 @@ def test_a_number_is_no_name_and_a_line_more_is_one_difference():
 def test_words_of_the_language_are_no_names():
     a = ["for x in xs:", "    if x and True:", "        break"]
     b = ["for y in xs:", "    if y or z:", "        continue"]
-    keywords = LANGUAGES["python"].keywords
-    assert difference(a, b, keywords) == Difference(3, 3, (("x", "y"),))
+    assert difference(a, b, LANGUAGES["python"]) == Difference(3, 3, (("x", "y"),))
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -79,3 +78,34 @@ def test_keywords_are_those_of_the_language_of_the_members(language):
     group = DuplicateGroup((0, 1), 1.0, 1.0, 1.0, 2, "renamed")
     (found,) = findings(forest, [group], texts.__getitem__)
     assert found.difference == Difference(1, 1, (("x", "y"),))
+
+
+@pytest.mark.parametrize(
+    ("language", "comment"), [("python", "# {}"), ("java", "/* the {} */"), ("ruby", "# {}"), ("go", "// {}")]
+)
+def test_words_of_comments_are_no_names(language, comment):
+    a, b = ([comment.format(name), f"f(x) {comment.format(name)}"] for name in ("alpha", "beta"))
+    assert difference(a, b, LANGUAGES[language]) == Difference(1, 0, (), in_comments=True)
+    assert str(difference(a, b, LANGUAGES[language])) == "only layout or comments differ"
+    b[1] = b[1].replace("x", "y")
+    assert difference(a, b, LANGUAGES[language]) == Difference(1, 1, (("x", "y"),))
+    assert str(difference(a, a, LANGUAGES[language])) == "the same text"
+
+
+def changes(texts: list[list[str]], band: str, agreement: float | None) -> str:
+    places = {"file": [0, 1], "start": [1, 1], "end": [9, 9], "language": ["python"] * 2}
+    forest = Forest.from_trees([Tree.parse("(A b)")] * 2, places)
+    group = DuplicateGroup((0, 1), 1.0, agreement, 1.0, 2, band)
+    (found,) = findings(forest, [group], texts.__getitem__)
+    return found.changes
+
+
+def test_layout_is_all_that_differs_only_where_names_are_known_to_be_equal():
+    wrapped = [["f(x, y)"], ["f(", "    x, y", ")"]]
+    assert changes(wrapped, "identical", 1.0) == "only layout or comments differ"
+    renamed = [["f(x, y)"], ["f(x, z)"]]
+    assert changes(renamed, "identical", None) == "1 of 1 lines differ; 1 name renamed (y -> z)"
+    commented = [["f(x, y)"], ["f(x, y)  # z"]]
+    for band, agreement in (("identical", None), ("identical", 1.0), ("renamed", 0.9)):
+        assert changes(commented, band, agreement) == "only layout or comments differ"
+    assert changes([["f(x)"]] * 2, "identical", 1.0) == "the same text"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from strategies import random_forest, trees
+from strategies import examples, random_forest, trees
 from treedot import Forest, Tree, find_duplicates, similarity
 from treedot.clones.near_duplicates import ENOUGH_BITS, MARGIN
 from treedot.clones.places import PLACE
@@ -32,7 +32,7 @@ def large(seed: int) -> Tree:
     return random_forest(seed, 1, 80)[0]
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.lists(trees(max_leaves=12), max_size=10), st.sampled_from([0.3, 0.6, 0.9]))
 def test_every_two_members_of_a_group_are_similar_and_no_similar_pair_is_left_apart(some, threshold):
     groups = find_duplicates(Forest.from_trees(some), threshold=threshold, min_nodes=2)
@@ -166,18 +166,28 @@ def test_a_copy_elsewhere_of_what_lies_inside_duplicates_is_told():
 
 def by_content(groups, contents):
     """Return groups in their order, with the contents of their members in place of their numbers."""
-    return [(sorted(contents[i] for i in g.members), dataclasses.replace(g, members=())) for g in groups]
+    return [
+        (
+            sorted(contents[i] for i in g.members),
+            [(contents[p.member][0], contents[p.tree], p.similarity) for p in g.also],
+            dataclasses.replace(g, members=(), also=()),
+        )
+        for g in groups
+    ]
 
 
 def test_of_equally_similar_pairs_the_same_one_is_joined_in_any_order():
     a, b, c = (Tree("f", [Tree(f"s{k}", ["x"]) for k in range(first, first + 30)]) for first in (0, 5, 10))
     assert similarity(a, b) == similarity(b, c) > 0.6 > similarity(a, c)
     found = {
-        tuple(sorted(str(some[i]) for i in group.members))
+        tuple(
+            tuple(sorted(str(some[i]) for i in group.members))
+            for group in find_duplicates(some, threshold=0.6)
+        )
         for some in permutations([a, b, c])
-        for group in find_duplicates(some, threshold=0.6)
     }
     assert len(found) == 1
+    assert len(found.pop()) == 2  # the one that is joined, and the third tree with its nearest
 
 
 def alike(seed: int, count: int) -> Forest:

@@ -16,7 +16,7 @@ from treedot.errors import SourceError
 from treedot.readers.code.grammars import checked_versions, grammar_versions
 from treedot.trees import Forest
 
-VERSION = 2
+VERSION = 3
 ANEW = "write it again with --write-baseline"
 
 Pair = tuple[int, int]
@@ -47,6 +47,11 @@ class Baseline(NamedTuple):
     def knows_pairs(self) -> bool:
         """Whether it holds all pairs, including those in no group of the report."""
         return self.version > 1
+
+    @property
+    def knows_lower(self) -> bool:
+        """Whether it holds the pairs below the threshold, too."""
+        return self.version > 2
 
     def are_near(self, a: int, b: int) -> bool:
         """Return whether the units of two groups are known near-duplicates."""
@@ -180,6 +185,7 @@ def _read_groups(found: dict[str, Any]) -> Baseline:
 
 
 def _read_trees(found: dict[str, Any]) -> Baseline:
+    """Return a baseline of version 2 or 3, which differ only in the pairs that they hold."""
     trees = found["trees"]
     number = {_text(tree["tree"]): k for k, tree in enumerate(trees)}
     units = [_unit(member, tree["tree"]) for tree in trees for member in tree["members"]]
@@ -192,10 +198,15 @@ def _read_trees(found: dict[str, Any]) -> Baseline:
         )
         for name in ("near", "too_common")
     )
-    return Baseline(VERSION, units, numbers, near, too_common, checked_versions(found.get("grammars", {})))
+    version = found["treedot_baseline"]
+    return Baseline(version, units, numbers, near, too_common, checked_versions(found.get("grammars", {})))
 
 
-_READERS: dict[Any, Callable[[dict[str, Any]], Baseline]] = {1: _read_groups, VERSION: _read_trees}
+_READERS: dict[Any, Callable[[dict[str, Any]], Baseline]] = {
+    1: _read_groups,
+    2: _read_trees,
+    VERSION: _read_trees,
+}
 
 
 def _unit(member: dict[str, Any], tree: str) -> Unit:

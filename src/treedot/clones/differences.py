@@ -1,8 +1,8 @@
 """Describe the differences between two pieces of source text in one line.
 
-Lines are compared word by word, ignoring layout. When lines are aligned, all words that occur in only one of
-the texts count as equal. So a copy in which every name was changed is still aligned line by line, which shows
-the renamed names.
+Lines are compared word by word, without comments and layout. When lines are aligned, all words that occur in
+only one of the texts count as equal. So a copy in which every name was changed is still aligned line by line,
+which shows the renamed names.
 """
 
 from __future__ import annotations
@@ -10,8 +10,11 @@ from __future__ import annotations
 import difflib
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+from treedot.clones.comments import without_comments
+from treedot.languages import Language
 
 WORD = re.compile(r"\w+|[^\w\s]")
 NAMED = 3  # renamed names to list
@@ -25,20 +28,23 @@ class Difference:
     Attributes
     ----------
     lines : int
-        The number of lines of both texts; aligned lines count once, and empty lines are ignored.
+        The number of lines of both texts; aligned lines count once, and lines without code are ignored.
     different : int
         The number of lines that are in one text only, or differ.
     renamed : tuple of (str, str)
         Names of the first text with their replacements in the second, most frequent first.
+    in_comments : bool, default=False
+        Whether comments differ.
     """
 
     lines: int
     different: int
     renamed: tuple[tuple[str, str], ...]
+    in_comments: bool = False
 
     def __str__(self) -> str:
         if not self.different:
-            return "the same text"
+            return "only layout or comments differ" if self.in_comments else "the same text"
         text = f"{self.different} of {self.lines} lines differ"
         if self.renamed:
             shown = [f"{_short(old)} -> {_short(new)}" for old, new in self.renamed[:NAMED]]
@@ -48,17 +54,23 @@ class Difference:
         return text
 
 
-def difference(a: Sequence[str], b: Sequence[str], keywords: Collection[str] = ()) -> Difference:
-    """Return the differences between the lines of two texts; keywords do not count as names.
+def difference(a: Sequence[str], b: Sequence[str], language: Language | None = None) -> Difference:
+    """Return the differences between the lines of two texts.
+
+    Comments and keywords are those of the language; if it is unknown, there are none.
 
     Examples
     --------
+    >>> from treedot.languages import LANGUAGES
     >>> a = ["def area(width, depth):", "    return width * depth"]
     >>> b = ["def area(height, depth):", "    # of the side", "    return height * depth"]
-    >>> print(difference(a, b))
-    3 of 3 lines differ; 1 name renamed (width -> height)
+    >>> print(difference(a, b, LANGUAGES["python"]))
+    2 of 2 lines differ; 1 name renamed (width -> height)
     """
-    x, y = ([words for line in text if (words := WORD.findall(line))] for text in (a, b))
+    x, y = (_words(text if language is None else without_comments(text, language)) for text in (a, b))
+    if x == y:
+        return Difference(len(x), 0, (), _words(a) != _words(b))
+    keywords = frozenset[str]() if language is None else language.keywords
     known = {word for line in x for word in line} & {word for line in y for word in line}
     a_keys, b_keys = ([tuple(w if w in known else "" for w in line) for line in text] for text in (x, y))
     lines = different = 0
@@ -76,6 +88,10 @@ def difference(a: Sequence[str], b: Sequence[str], keywords: Collection[str] = (
                 if was != now and all(word.isidentifier() and word not in keywords for word in (was, now))
             )
     return Difference(lines, different, tuple(pair for pair, _ in renamed.most_common()))
+
+
+def _words(lines: Sequence[str]) -> list[list[str]]:
+    return [words for line in lines if (words := WORD.findall(line))]
 
 
 def _short(name: str) -> str:

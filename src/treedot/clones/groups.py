@@ -5,18 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from treedot._runtime.array_types import IntArray
 from treedot.clones.linkage import Linked, complete_linkage
+from treedot.clones.names import agreement, names_of
 from treedot.clones.near_duplicates import ENOUGH_BITS, NearDuplicates
-from treedot.clones.similarity import Multisets, multiset_similarity, similarities
-from treedot.errors import ParameterError
+from treedot.clones.similarity import Multisets, similarities
 
 NEAR = 0.8
 OTHER_NAMES = 0.5  # agreement of names below which only the shape is shared
+SEVERAL_FILES = 1.25  # times the score of a group in one file
+
+
+class Partner(NamedTuple):
+    """A near-duplicate of a member of a group, which is in no group with it."""
+
+    member: int
+    tree: int
+    similarity: float
 
 
 @dataclass(frozen=True)
@@ -35,12 +43,22 @@ class DuplicateGroup:
         others; None if the trees do not store them separately.
     bits : float
         How much the members share: Σ log₂((trees + 100) / trees that have it) over the distinct productions
-        that all members have. Productions that occur everywhere add nothing.
+        that all members have, where trees are those of the languages in which the production occurs.
+        Productions that occur everywhere add nothing.
     nodes : int
         The size of the largest member.
     band : str
         ``"identical"``; ``"renamed"``, equal except for names and literals; ``"near"``, with a similarity of
         at least 0.8; or ``"similar"``.
+    new : tuple of int, default=()
+        Of ``members``, those that are new or changed, as ``treedot dups --changed-since`` and ``--baseline``
+        find them.
+    files : int, default=1
+        The number of files that contain a member.
+    is_in_tests : bool, default=False
+        Whether all members are in files of tests.
+    also : tuple of Partner, default=()
+        Near-duplicates of members that are in no group with them.
     """
 
     members: tuple[int, ...]
@@ -49,11 +67,20 @@ class DuplicateGroup:
     bits: float
     nodes: int
     band: str
+    new: tuple[int, ...] = ()
+    files: int = 1
+    is_in_tests: bool = False
+    also: tuple[Partner, ...] = ()
 
     @property
     def score(self) -> float:
-        """The importance of the group: bits × similarity × √(copies - 1)."""
-        return self.bits * self.similarity * math.sqrt(len(self.members) - 1)
+        """The importance of the group, compared with the time to read it.
+
+        It is √(bits × nodes) × similarity^1.5 / ∜(copies - 1), and a quarter more if the members are in
+        several files: long and rare code comes first, and a large group does not precede ten pairs.
+        """
+        size = math.sqrt(self.bits * self.nodes) * (SEVERAL_FILES if self.files > 1 else 1)
+        return size * self.similarity**1.5 / (len(self.members) - 1) ** 0.25
 
     @property
     def is_shape_only(self) -> bool:
@@ -61,14 +88,12 @@ class DuplicateGroup:
         return self.bits < ENOUGH_BITS and self.agreement is not None and self.agreement < OTHER_NAMES
 
 
-def groups_of(found: NearDuplicates) -> list[DuplicateGroup]:
-    """Return the groups of near-duplicates that lie in no other group, the most important first."""
-    return outermost(found, all_groups(found))
-
-
 def all_groups(found: NearDuplicates) -> list[DuplicateGroup]:
-    """Return the groups of near-duplicates by complete linkage, including groups inside others."""
-    linked = complete_linkage(found.near)
+    """Return the groups of near-duplicates by complete linkage, including groups inside others.
+
+    Pairs below the threshold are not joined: they hold trees that are nearest to each other, not families.
+    """
+    linked = complete_linkage(found.near.where(found.near.similarity >= found.threshold))
     in_groups = {k for kinds, _ in linked for k in kinds}
     linked += [
         Linked([k], 1.0)
@@ -83,7 +108,7 @@ def outermost(found: NearDuplicates, groups: Iterable[DuplicateGroup]) -> list[D
 
     def order(group: DuplicateGroup) -> tuple[Any, ...]:
         kinds = sorted(found.kind[list(group.members)].tolist())
-        return group.is_shape_only, -group.score, kinds, group.members
+        return group.is_in_tests, group.is_shape_only, -group.score, kinds, group.members
 
     ordered = sorted(groups, key=order)
     return [ordered[k] for k in found.places.not_inside_others([group.members for group in ordered])]
@@ -109,14 +134,16 @@ def _apart(found: NearDuplicates, kinds: Sequence[int], similarity: float) -> It
 def _group(
     found: NearDuplicates, members: Sequence[int], kinds: Sequence[int], similarity: float
 ) -> DuplicateGroup:
-    texts = _blurred(found.trees.columns.get("blurred"), found.in_content_order(members))
+    texts = names_of(found.trees.columns, found.in_content_order(members))
     return DuplicateGroup(
         tuple(members),
         similarity,
-        _agreement(texts),
+        agreement(texts),
         found.trees.information.shared(kinds),
         int(found.trees.nodes[list(members)].max()),
         _band(texts, len(kinds) == 1, similarity),
+        files=len(set(found.places.file[list(members)].tolist())),
+        is_in_tests=all(found.is_test[i] for i in members),
     )
 
 
@@ -131,31 +158,3 @@ def _band(texts: Sequence[Any] | None, are_equal: bool, similarity: float) -> st
         return "near" if similarity >= NEAR else "similar"
     is_identical = texts is None or all(np.array_equal(texts[0], other) for other in texts[1:])
     return "identical" if is_identical else "renamed"
-
-
-def _agreement(texts: Sequence[Any] | None) -> float | None:
-    """Return the mean similarity of the names and literals of the first member with all others."""
-    return None if texts is None else float(np.mean([multiset_similarity(texts[0], x) for x in texts[1:]]))
-
-
-def _blurred(texts: Sequence[Any] | None, members: Sequence[int]) -> list[IntArray] | None:
-    """Return the names and literals of trees; None if a tree does not store them separately."""
-    if texts is None:
-        return None
-    known = [texts[i] for i in members]
-    if any(text is None for text in known):
-        return None
-    for text in known:
-        if not (isinstance(text, str) or _is_list(text)):
-            raise ParameterError(
-                f"the column blurred must hold a list of names and literals for each tree, not {text!r}: "
-                "rename the column if it means something else"
-            )
-    return known
-
-
-def _is_list(value: Any) -> bool:
-    try:
-        return np.ndim(value) == 1
-    except ValueError:  # nested lists of different lengths
-        return False

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from treedot.readers.code.units import name_in_source
 from treedot.trees import Forest
 
 
@@ -21,7 +22,7 @@ class Unit(NamedTuple):
 
     file: str
     name: str
-    is_named: bool  # whether the name is not empty and no other unit of the file has it
+    is_named: bool  # whether the source names it, and names no other unit of the file so
     content: str  # a hash of the tree with its names and literals
     tree: str  # a hash of the tree only
 
@@ -29,9 +30,10 @@ class Unit(NamedTuple):
 def units_of(forest: Forest, names: Sequence[str]) -> list[Unit]:
     """Return one unit for each tree of a forest, with the given names."""
     files = forest.columns.get("file", [""] * len(forest))
-    times = Counter(zip(files, names, strict=True))
+    plain = [name_in_source(name) for name in names]
+    times = Counter(zip(files, plain, strict=True))
     return [
-        Unit(file, name, name != "" and times[file, name] == 1, *unit_keys(forest, i))
+        Unit(file, name, plain[i] != "" and times[file, plain[i]] == 1, *unit_keys(forest, i))
         for i, (file, name) in enumerate(zip(files, names, strict=True))
     ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from treedot.clones.baseline import Baseline, Label
@@ -33,7 +34,7 @@ def new_duplicates(
 
     A pair is new if the baseline does not know it and one of its trees has changed. Complete linkage may
     separate a tree from its best new partner; the two then form a group of their own, so that every tree with
-    a new partner is reported.
+    a new partner is reported. ``new`` of a group are the trees that it is reported for.
 
     Parameters
     ----------
@@ -41,12 +42,15 @@ def new_duplicates(
         All pairs of near-duplicates.
     known : Baseline, optional
         The known pairs. A baseline of version 1 does not store pairs outside of groups; such pairs are
-        reported only if ``changed`` is given.
+        reported only if ``changed`` is given. One of version 1 or 2 does not store pairs below the threshold;
+        they are not reported.
     units : sequence of Unit
         One unit for each tree, to be looked up in the baseline.
     changed : sequence of bool, optional
         Whether each tree is new or changed; by default, all may be.
     """
+    if known is not None and not known.knows_lower:
+        found = found.not_below_threshold()
     labels = [None] * len(found.kind) if known is None else known.labels(found, units)
     states = [_State(label, changed is None or changed[i]) for i, label in enumerate(labels)]
 
@@ -56,15 +60,17 @@ def new_duplicates(
         # If all trees may have changed, a known tree is not reported for each similar new tree.
         return one.is_changed and (changed is not None or one.label is None or other.label is not None)
 
-    groups = [group for group in all_groups(found) if _holds_asked(group, states, is_asked)]
+    groups = [group for group in all_groups(found) if _asked(group, states, is_asked)]
     if known is None or known.knows_pairs or changed is not None:
         groups += _best_pairs(found, states, is_asked, groups)
-    return outermost(found, groups)
+    return [replace(group, new=_asked(group, states, is_asked)) for group in outermost(found, groups)]
 
 
-def _holds_asked(group: DuplicateGroup, states: Sequence[_State], is_asked: _IsAsked) -> bool:
+def _asked(group: DuplicateGroup, states: Sequence[_State], is_asked: _IsAsked) -> tuple[int, ...]:
+    """Return the members to report because of another member."""
     counts = Counter(states[i] for i in group.members)
-    return any(is_asked(x, y) for x in counts for y in counts if x != y or counts[x] > 1)
+    asked = {x for x in counts if any(is_asked(x, y) for y in counts if x != y or counts[x] > 1)}
+    return tuple(i for i in group.members if states[i] in asked)
 
 
 def _best_pairs(

@@ -47,6 +47,11 @@ class Places:
         """Return whether every pair of trees from the two lists overlaps in the same file."""
         return all(self.overlap(i, j) for i in some for j in others)
 
+    def key(self, i: int) -> tuple[str, float, float]:
+        """Return a key that orders trees by their places."""
+        file, start, end = self._spans[i] or ("", 0, 0)
+        return str(file), start, end
+
     def _is_inside(self, i: int, j: int) -> bool:
         inner, outer = self._spans[i], self._spans[j]
         if inner is None or outer is None or inner[0] != outer[0]:

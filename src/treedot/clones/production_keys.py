@@ -81,7 +81,18 @@ class RarestFirst:
         self._rank[order_of(counts)] = np.arange(len(counts), dtype=np.int32)
 
     def numbers(self, keys: IntArray) -> IntArray:
-        """Return the number of each key."""
+        """Return numbers that order the keys by rarity.
+
+        Parameters
+        ----------
+        keys : array of int64
+            The keys.
+
+        Returns
+        -------
+        array of int64
+            One number for each key, smaller for rarer ones.
+        """
         rank = self._rank[keys >> self._low].astype(np.int64)
         return rank << self._low | (keys & ((1 << self._low) - 1))
 

@@ -151,7 +151,7 @@ def multiset_similarity(a: IntArray, b: IntArray) -> float:
 def production_multisets(forest: Forest) -> Multisets:
     """Return the multiset of every tree's productions."""
     tree, production, occurrence = occurrences(forest)
-    keys = production * (occurrence.max(initial=0) + 1) + occurrence
+    keys = _numbers(production, occurrence)
     _, first, element, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
     rank = np.empty(len(counts), np.int64)
     named = element_keys(production_keys(forest)[production[first]], occurrence[first])
@@ -161,8 +161,22 @@ def production_multisets(forest: Forest) -> Multisets:
     return Multisets(element[np.lexsort((element, tree))], bounds)
 
 
+def unordered_multisets(forest: Forest) -> Multisets:
+    """Return the multiset of every tree's productions, with numbers that do not order them by rarity."""
+    tree, production, occurrence = occurrences(forest)
+    return Multisets(_numbers(production, occurrence), ends_of(np.bincount(tree, minlength=len(forest))))
+
+
+def _numbers(production: IntArray, occurrence: IntArray) -> IntArray:
+    """Return a number for each occurrence of a production, in the order of productions."""
+    return production * (occurrence.max(initial=0) + 1) + occurrence
+
+
 def occurrences(forest: Forest) -> tuple[IntArray, IntArray, IntArray]:
-    """Return the tree, the production and the repeat number, from 0, of every inner node, tree by tree."""
+    """Return three numbers for every inner node, tree by tree, sorted by production.
+
+    They are the tree, the production, and how many nodes with the same production precede it in the tree.
+    """
     inner = forest.production >= 0
     tree, production = forest.tree_of_node[inner], forest.production[inner].astype(np.int64)
     order = np.lexsort((production, tree))
@@ -187,11 +201,14 @@ def similarities(multisets: Multisets, a: IntArray, b: IntArray) -> FloatArray:
     return result
 
 
-def similar_pairs(multisets: Multisets, threshold: float, n_jobs: int | None = None) -> SimilarPairs:
+def similar_pairs(
+    multisets: Multisets, threshold: float, n_jobs: int | None = None, *, counted: float = 0.0
+) -> SimilarPairs:
     """Return all pairs of trees whose similarity is at least ``threshold``, which is above 0.
 
     A tree without productions is in no pair. A tree is compared with at most 10,000 trees that are not
     larger, and found to be similar to at most 500, starting with those that share the rarest productions.
+    Pairs below ``counted`` do not count for that; of these, too, at most 500 are kept for a tree.
     """
     order = np.argsort(multisets.sizes, kind="stable")
     by_size = multisets.of(order)
@@ -202,7 +219,7 @@ def similar_pairs(multisets: Multisets, threshold: float, n_jobs: int | None = N
 
     def looked_up(start: int) -> Partners:
         end = min(start + BLOCK, len(order))
-        return partners(by_size, index, range(start, end), threshold, np.full(end, -1, np.int32))
+        return partners(by_size, index, range(start, end), threshold, np.full(end, -1, np.int32), counted)
 
     with thread_map(n_jobs, len(tasks)) as run:
         found = [NO_PARTNERS, *run(looked_up, tasks)]
@@ -259,24 +276,31 @@ def _lengths(sizes: IntArray, share: float) -> IntArray:
 
 
 def partners(
-    by_size: Multisets, index: PrefixIndex, block: range, threshold: float, seen: IntArray
+    by_size: Multisets,
+    index: PrefixIndex,
+    block: range,
+    threshold: float,
+    seen: IntArray,
+    counted: float = 0.0,
 ) -> Partners:
     """Return the pairs of each tree in a block with the similar trees before it.
 
-    ``seen`` is working memory: -1 for every tree up to the end of the block.
+    ``seen`` is working memory: -1 for every tree up to the end of the block. The other parameters are those
+    of ``similar_pairs``.
     """
     trees = np.arange(block.start, block.stop)
     sizes = by_size.bounds[trees + 1] - by_size.bounds[trees]
     rarest = by_size.first(trees, _lengths(sizes, threshold))
     first, last = index.lists(rarest.elements)
-    room = min(block.stop, MAX_SIMILAR)
+    room = min(block.stop, 2 * MAX_SIMILAR)
     found, similarity = np.empty(room, np.int64), np.empty(room)
     parts, limited = [NO_PARTNERS[:3]], []
     for x, begin, end in zip(block, rarest.bounds[:-1], rarest.bounds[1:], strict=True):
         lists = (index.trees, first[begin:end], last[begin:end])
         n, is_limited = _partners(
-            x, by_size.elements, by_size.bounds, *lists, threshold, MAX_COMPARED, seen, found, similarity
-        )
+            x, by_size.elements, by_size.bounds, *lists, threshold, counted, MAX_COMPARED, MAX_SIMILAR,
+            seen, found, similarity,
+        )  # fmt: skip
         parts.append((np.full(n, x), found[:n].copy(), similarity[:n].copy()))
         if is_limited:
             limited.append(x)
@@ -293,12 +317,14 @@ def _partners(
     first: IntArray,
     last: IntArray,
     threshold: float,
+    counted: float,
     max_compared: int,
+    max_similar: int,
     seen: IntArray,
     found: IntArray,
     similarity: FloatArray,
 ) -> tuple[int, bool]:
-    """Write the trees before x that are similar to it to ``found``, until it is full.
+    """Write the trees before x that are similar to it to ``found``, until there are too many.
 
     The lists from ``first`` to ``last`` hold the trees that share one of x's rarest elements. Each tree that
     is large enough is compared once, starting with the rarest elements and, within a list, with the largest
@@ -306,7 +332,7 @@ def _partners(
     """
     size = bounds[x + 1] - bounds[x]
     smallest = threshold * size - ROUNDING
-    compared = n = 0
+    compared = n = n_counted = 0
     for k in range(first.size):
         start, end = first[k], last[k]
         while start < end:  # the trees before x
@@ -321,14 +347,17 @@ def _partners(
                 break
             if seen[y] == x:
                 continue
-            if compared == max_compared or n == found.size:
+            if compared == max_compared or n_counted == max_similar:
                 return n, True
             seen[y] = x
             compared += 1
             value = _similarity(elements, bounds, x, y, threshold)
-            if value >= threshold:
-                found[n], similarity[n] = y, value
-                n += 1
+            if value >= counted and value >= threshold:
+                n_counted += 1
+            elif value < threshold or n - n_counted == max_similar:
+                continue
+            found[n], similarity[n] = y, value
+            n += 1
     return n, False
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote
 
 import treedot
 from treedot._pages.printable import printable
+from treedot.clones.report.alerts import alert_text, fingerprints, related
+from treedot.clones.report.contents import About, Report
 from treedot.clones.report.findings import Finding, Member
+from treedot.clones.report.overview import Overview
 
 JSON_FORMAT = "treedot duplicates"
 JSON_VERSION = 1
@@ -22,25 +24,80 @@ BANDS = {
     "near": "Near-duplicate code: at least 80 % of the constructs occur in both copies",
     "similar": "Similar code: most constructs occur in both copies",
 }
+RULES = BANDS | {"block": "A block of statements that is copied into different functions, classes or scripts"}
+HELP = (
+    "The alert is at one copy, and its message links to the others. In a report of new near-duplicates, the "
+    "alert is at a copy that is new or changed.",
+    "Compare the copies side by side (treedot dups -o report.html). If they do the same, keep one, make the "
+    "differences its parameters, and call it from the other places. If you edited one, the others may need "
+    "the same edit.",
+    "If they should stay apart, put a comment 'treedot: ignore' directly above the copy, or record all known "
+    "near-duplicates with treedot dups --write-baseline FILE.",
+)
+FINGERPRINT = "treedotCopy/v1"
+RELATED = 1000  # related locations of a result: hosts refuse more
 
 
-def json_report(title: str, found: Sequence[Finding]) -> str:
+def json_report(report: Report) -> str:
     """Return the groups as JSON; ``docs/reports.md`` describes every field."""
-    report = {
+    marked = list(zip(report.found, fingerprints(report.found), strict=True))
+    content = {
         "format": JSON_FORMAT,
         "version": JSON_VERSION,
-        "title": title,
-        "groups": [_group(finding) for finding in found],
+        "title": report.title,
+        "about": _about(report.about),
+        "groups": [_group(finding, mark) for finding, mark in marked if not finding.is_block],
+        "blocks": [_group(finding, mark) for finding, mark in marked if finding.is_block],
+        "extent": _extent(report.overview),
     }
-    return json.dumps(report, indent=1) + "\n"
+    return json.dumps(content, indent=1) + "\n"
 
 
-def _group(finding: Finding) -> dict[str, Any]:
-    members = [
-        {key: getattr(member, key) for key in ("file", "start", "end", "name", "language")}
-        for member in finding.members
+def _about(about: About | None) -> dict[str, Any] | None:
+    """Return the run without its date and the folder, so that the same code gives the same bytes."""
+    if about is None:
+        return None
+    return {
+        "project": about.project,
+        "paths": list(about.paths),
+        "treedot": treedot.__version__,
+        "settings": dict(about.settings),
+        "compared": about.units,
+        "left_out": dict(sorted(about.left_out.items())),
+    }
+
+
+def _extent(found: Overview) -> dict[str, Any]:
+    """Return how much is copied, and where."""
+    files = [{"file": file.file, "copied": file.copied, "lines": file.lines or None} for file in found.files]
+    return {
+        "groups": found.groups,
+        "blocks": found.blocks,
+        "members": found.members,
+        "copied": found.copied,
+        "lines": found.lines or None,
+        "files": files,
+    }
+
+
+def _group(finding: Finding, mark: str) -> dict[str, Any]:
+    members = [_described(member) | {"new": member.is_new} for member in finding.members]
+    also = [
+        {"of": also.of, "similarity": round(also.similarity, 6), **_described(also.member)}
+        for also in finding.also
     ]
-    return {"rank": finding.rank, **figures(finding), "difference": _difference(finding), "members": members}
+    return {
+        "rank": finding.rank,
+        **figures(finding),
+        "fingerprint": mark,
+        "difference": _difference(finding),
+        "members": members,
+        "also": also,
+    }
+
+
+def _described(member: Member) -> dict[str, Any]:
+    return {key: getattr(member, key) for key in ("file", "start", "end", "name", "language")}
 
 
 def figures(finding: Finding) -> dict[str, Any]:
@@ -54,6 +111,7 @@ def figures(finding: Finding) -> dict[str, Any]:
         "bits": round(group.bits, 3),
         "nodes": group.nodes,
         "shape_only": group.is_shape_only,
+        "in_tests": group.is_in_tests,
     }
 
 
@@ -69,35 +127,52 @@ def _difference(finding: Finding) -> dict[str, Any] | None:
     }
 
 
-def sarif_report(title: str, found: Sequence[Finding]) -> str:
-    """Return the groups as SARIF 2.1.0: one result per group, at its first member; the others are related."""
-    rules = [{"id": f"duplicate-{band}", "shortDescription": {"text": text}} for band, text in BANDS.items()]
+def sarif_report(report: Report) -> str:
+    """Return the groups as SARIF 2.1.0: one result per group, at its first member; the others are related.
+
+    New members come first, so that the alert is at a line that a change has touched.
+    """
+    rules = [_rule(name, text) for name, text in RULES.items()]
     driver = {"name": "treedot", "version": treedot.__version__, "rules": rules}
+    marks = fingerprints(report.found)
     run = {
         "tool": {"driver": driver},
-        "automationDetails": {"description": {"text": title}},
-        "results": [_result(finding) for finding in found],
+        "automationDetails": {"description": {"text": report.title}},
+        "results": [_result(finding, mark) for finding, mark in zip(report.found, marks, strict=True)],
     }
     return json.dumps({"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1) + "\n"
 
 
-def _result(finding: Finding) -> dict[str, Any]:
-    first, *others = finding.members
-    places = ", ".join(f"[{_bracketed(member.place)}]({k})" for k, member in enumerate(others, 1))
-    differs = f" {finding.difference}." if finding.difference else ""
-    name = printable(first.name or first.file)
+def _rule(name: str, text: str) -> dict[str, Any]:
     return {
-        "ruleId": f"duplicate-{finding.group.band}",
-        "ruleIndex": list(BANDS).index(finding.group.band),
+        "id": f"duplicate-{name}",
+        "shortDescription": {"text": text},
+        "fullDescription": {"text": f"{text}."},
+        "help": {"text": "\n\n".join((f"{text}.", *HELP))},
+        "defaultConfiguration": {"level": "warning"},
+    }
+
+
+def _result(finding: Finding, mark: str) -> dict[str, Any]:
+    """Return the result of a group, with its fingerprint."""
+    return {
+        "ruleId": f"duplicate-{finding.rule}",
+        "ruleIndex": list(RULES).index(finding.rule),
         "level": "warning",
-        "message": {"text": f"{_bracketed(name)} is also at {places}.{differs}"},
-        "locations": [_location(first)],
+        "message": {"text": alert_text(finding, _bracketed, _link)},
+        "locations": [_location(finding.members[0])],
         "relatedLocations": [
             {"id": k, **_location(member), "message": {"text": printable(member.name or member.file)}}
-            for k, member in enumerate(others, 1)
+            for k, member in enumerate(related(finding)[:RELATED], 1)
         ],
+        "partialFingerprints": {FINGERPRINT: mark},
         "properties": figures(finding),
     }
+
+
+def _link(place: str, k: int) -> str:
+    """Return a link to the k-th related location, if there is one."""
+    return f"[{place}]({k})" if k <= RELATED else place
 
 
 def _bracketed(text: str) -> str:

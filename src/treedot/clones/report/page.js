@@ -1,94 +1,23 @@
 "use strict";
 
-const MIN_LIKENESS = 0.4; // of two lines that are put side by side
 const PAGE = 200; // groups that are listed at a time
+const FOLDERS = 1000; // folders to suggest
+const EDITORS = {
+  "VS Code": (path, line) => `vscode://file${path}:${line}`,
+  VSCodium: (path, line) => `vscodium://file${path}:${line}`,
+  Cursor: (path, line) => `cursor://file${path}:${line}`,
+  Zed: (path, line) => `zed://file${path}:${line}`,
+  "IntelliJ IDEA": (path, line) => `idea://open?file=${path}&line=${line}`,
+  PyCharm: (path, line) => `pycharm://open?file=${path}&line=${line}`,
+};
 
-const groups = JSON.parse(document.getElementById("data").textContent);
+const { groups, texts, root } = JSON.parse(document.getElementById("data").textContent);
 const list = document.getElementById("groups");
 const more = document.getElementById("more");
-const controls = document.querySelector(".controls").elements;
+const bar = document.querySelector(".bar");
+const controls = bar.elements;
 
-// Return the pairs [i, j], ascending in both, with the largest sum of weights: dynamic programming.
-function aligned(n, m, weight) {
-  const best = Array.from({ length: n + 1 }, () => new Float64Array(m + 1));
-  for (let i = n - 1; i >= 0; i--) {
-    for (let j = m - 1; j >= 0; j--) {
-      const apart = Math.max(best[i + 1][j], best[i][j + 1]);
-      const here = weight(i, j);
-      best[i][j] = here > 0 ? Math.max(apart, here + best[i + 1][j + 1]) : apart;
-    }
-  }
-  const pairs = [];
-  for (let i = 0, j = 0; i < n && j < m; ) {
-    if (best[i][j] === best[i + 1][j]) i++;
-    else if (best[i][j] === best[i][j + 1]) j++;
-    else pairs.push([i++, j++]);
-  }
-  return pairs;
-}
-
-function words(line) {
-  return line.match(/[\p{L}\p{N}_]+|\s+|./gsu) || [];
-}
-
-// Return the rows of two texts side by side: [i, j], with null where one of them has no line.
-function rows(a, b) {
-  const [x, y] = [a, b].map((lines) => lines.map((line) => words(line).filter((word) => word.trim()).sort()));
-  const weight = (i, j) => {
-    if (a[i] === b[j]) return x[i].length ? 1 : 0.01; // empty lines align with what stands around them
-    const share = likeness(x[i], y[j]);
-    return share >= MIN_LIKENESS ? 0.9 * share ** 3 : 0; // so that two weak pairs do not part equal lines
-  };
-  const made = [];
-  let [i, j] = [0, 0];
-  const apart = (endI, endJ) => {
-    while (i < endI) made.push([i++, null]);
-    while (j < endJ) made.push([null, j++]);
-  };
-  for (const pair of aligned(a.length, b.length, weight)) {
-    apart(...pair);
-    made.push([i++, j++]);
-  }
-  apart(a.length, b.length);
-  return made;
-}
-
-// Return the share of words that two lines have in common, given their sorted words.
-function likeness(a, b) {
-  let common = 0;
-  for (let i = 0, j = 0; i < a.length && j < b.length; ) {
-    if (a[i] === b[j]) common++, i++, j++;
-    else if (a[i] < b[j]) i++;
-    else j++;
-  }
-  return a.length + b.length ? (2 * common) / (a.length + b.length) : 0;
-}
-
-// Return both lines as nodes, with the words that only one of them has marked.
-function marked(a, b) {
-  const [x, y] = [words(a), words(b)];
-  const pairs = aligned(x.length, y.length, (i, j) => (x[i] !== y[j] ? 0 : x[i].trim() ? 1 : 0.1));
-  return [side(x, new Set(pairs.map(([i]) => i))), side(y, new Set(pairs.map(([, j]) => j)))];
-}
-
-function side(parts, common) {
-  const nodes = [];
-  for (let i = 0; i < parts.length; ) {
-    let end = i + 1;
-    while (end < parts.length && common.has(end) === common.has(i)) end++;
-    const text = parts.slice(i, end).join("");
-    nodes.push(common.has(i) ? text : element("mark", {}, text));
-    i = end;
-  }
-  return nodes;
-}
-
-function element(kind, attributes, ...children) {
-  const made = document.createElement(kind);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  made.append(...children);
-  return made;
-}
+for (const group of groups) for (const member of group.members) member.lines = texts[member.text];
 
 function section(group) {
   const made = element(
@@ -98,7 +27,7 @@ function section(group) {
       "summary",
       {},
       element("span", { class: "title" }, `${group.rank}. ${group.title}`),
-      element("span", { class: "facts" }, group.facts),
+      element("span", { class: "facts" }, group.facts + (group.tests ? ", in tests" : "")),
       group.difference ? element("span", { class: "facts" }, group.difference) : "",
       element("span", { class: "places" }, places(group))
     )
@@ -111,8 +40,12 @@ function section(group) {
   return made;
 }
 
+function mark(member) {
+  return member.new ? " (new)" : "";
+}
+
 function places(group) {
-  const shown = group.members.slice(0, 3).map((member) => member.place);
+  const shown = group.members.slice(0, 3).map((member) => member.place + mark(member));
   const more = group.members.length - shown.length;
   return shown.join("  ·  ") + (more ? `  ·  and ${more} more` : "");
 }
@@ -121,19 +54,37 @@ function body(group) {
   const made = element("div", { class: "body" });
   const chosen = [0, group.other];
   const compared = element("div", { class: "wide" });
-  const draw = () => compared.replaceChildren(comparison(...chosen.map((k) => group.members[k])));
-  if (group.members.length > 2) {
+  const draw = () => {
+    const [a, b] = chosen.map((k) => group.members[k]);
+    compared.replaceChildren(a.lines && b.lines ? comparison(a, b, [head(a), head(b)]) : withoutSources(group));
+  };
+  if (group.members.length > 2 && group.members[0].lines) {
     const choices = chosen.map((_, side) => choice(group, chosen, side, draw));
     made.append(element("div", { class: "controls" }, ...choices));
   }
   draw();
   made.append(compared);
+  if (group.also.length) made.append(element("ul", {}, ...group.also.map((also) => alsoLike(group, also))));
   return made;
+}
+
+function head(member) {
+  return [element("b", {}, member.name), " ", place(member), mark(member)];
+}
+
+function withoutSources(group) {
+  const items = group.members.map((member) => element("li", {}, ...head(member)));
+  return element("ul", {}, ...items);
+}
+
+function alsoLike(group, also) {
+  const words = [place(group.members[also.of]), " is also like ", place(also), ` ${also.name} (${also.similarity})`];
+  return element("li", {}, ...words);
 }
 
 function choice(group, chosen, side, draw) {
   const select = element("select", {});
-  group.members.forEach((member, k) => select.append(new Option(`${member.place} ${member.name}`, k)));
+  group.members.forEach((member, k) => select.append(new Option(`${member.place} ${member.name}${mark(member)}`, k)));
   select.value = chosen[side];
   select.addEventListener("change", () => {
     chosen[side] = Number(select.value);
@@ -142,36 +93,59 @@ function choice(group, chosen, side, draw) {
   return element("label", { class: "grow" }, side ? "Right " : "Left ", select);
 }
 
-function comparison(a, b) {
-  const head = [a, b].map((member) =>
-    element("th", { colspan: 2, scope: "col" }, element("b", {}, member.name), ` ${member.place}`)
-  );
-  const lines = element("tbody", {});
-  for (const [i, j] of rows(a.lines, b.lines)) lines.append(row(a, i, b, j));
-  const columns = ["number", "", "number", ""].map((kind) => element("col", { class: kind }));
-  return element("table", { class: "code" }, ...columns, element("thead", {}, element("tr", {}, ...head)), lines);
+// Return the place of a member: a link, if an editor is chosen.
+function place(member) {
+  const made = element("a", { class: "place" }, member.place);
+  made.member = member;
+  point(made);
+  return made;
 }
 
-function row(a, i, b, j) {
-  const same = i !== null && j !== null && a.lines[i] === b.lines[j];
-  let texts = [[a.lines[i] ?? ""], [b.lines[j] ?? ""]];
-  if (i !== null && j !== null && !same) texts = marked(a.lines[i], b.lines[j]);
-  const cells = [
-    [a, i, texts[0]],
-    [b, j, texts[1]],
-  ].flatMap(([member, line, text]) => {
-    const kind = line === null ? "none" : (i === null) !== (j === null) ? "only" : same ? "same" : "changed";
-    const number = line === null ? "" : String(member.start + line);
-    return [element("td", { class: `number ${kind}` }, number), element("td", { class: kind }, ...text)];
-  });
-  return element("tr", {}, ...cells);
+function point(link) {
+  const { file, start } = link.member;
+  const name = controls.editor?.value;
+  if (!name) return link.removeAttribute("href");
+  const full = /^(\/|[A-Za-z]:)/.test(file) ? file : `${controls.root.value.replace(/\/+$/, "")}/${file}`;
+  const path = encodeURI(full.startsWith("/") ? full : `/${full}`).replace(/[?#&]/g, encodeURIComponent);
+  link.href = EDITORS[name](path, start);
+}
+
+// What a reader chose is kept in the browser, unless it keeps nothing for files.
+function kept(name, value) {
+  try {
+    if (value !== undefined) localStorage.setItem(name, value);
+    return localStorage.getItem(name);
+  } catch {
+    return null;
+  }
+}
+
+function chooseEditor() {
+  if (!controls.editor) return;
+  const rootKey = `treedot root ${root}`;
+  for (const name of Object.keys(EDITORS)) controls.editor.append(new Option(name, name));
+  const before = kept("treedot editor");
+  controls.editor.value = before === "" || before in EDITORS ? before : "VS Code";
+  controls.root.value = kept(rootKey) || root;
+  for (const control of [controls.editor, controls.root]) {
+    control.addEventListener("input", () => {
+      kept("treedot editor", controls.editor.value);
+      kept(rootKey, controls.root.value);
+      document.querySelectorAll("a.place").forEach(point);
+    });
+  }
+}
+
+function searched(members) {
+  return members.map((member) => `${member.place} ${member.name}${mark(member)}`).join("\n").toLowerCase();
 }
 
 const entries = groups.map((group) => ({
   group,
   copies: group.members.length,
   file: group.members[0].place,
-  text: group.members.map((member) => `${member.place} ${member.name}`).join("\n").toLowerCase(),
+  text: searched(group.members),
+  also: searched(group.also),
 }));
 
 const ORDERS = {
@@ -184,13 +158,40 @@ const ORDERS = {
 };
 
 let found = entries;
+let current = null; // the group that was opened last by a key
+
+function wordsOf(name) {
+  return controls[name].value.toLowerCase().split(/\s+/).filter(Boolean);
+}
+
+// Return whether a file is in a folder: its name begins so, or, for "folder/*", it is directly inside.
+function isIn(folder, file) {
+  const start = folder.replace(/(^|\/)\*$/, "$1");
+  return file.startsWith(start) && (start === folder || !file.slice(start.length).includes("/"));
+}
+
+// Return a check of groups: of folders joined by " + ", each has a member of its own.
+function inFolders() {
+  const wanted = controls.folder.value.split(" + ").map((folder) => folder.trim()).filter(Boolean);
+  const needed = (folder) => wanted.filter((other) => other === folder).length;
+  return ({ members }) =>
+    wanted.every((folder) => members.filter(({ file }) => isIn(folder, file)).length >= needed(folder));
+}
 
 function update() {
-  const wanted = controls.text.value.toLowerCase().split(/\s+/);
-  const [band, score, order] = [controls.band.value, Number(controls.score.value), ORDERS[controls.order.value]];
+  const [wanted, unwanted, isInFolders] = [wordsOf("text"), wordsOf("not"), inFolders()];
+  const [band, language] = [controls.band.value, controls.language.value];
+  const [score, order] = [Number(controls.score.value), ORDERS[controls.order.value]];
   found = entries.filter(
-    ({ group, text }) =>
-      (!band || group.band === band) && group.score >= score && wanted.every((word) => text.includes(word))
+    ({ group, text, also }) =>
+      (!controls.kind.value || group.kind === controls.kind.value) &&
+      (!controls.tests.value || group.tests === (controls.tests.value === "yes")) &&
+      (!band || group.band === band) &&
+      (!language || group.language === language) &&
+      group.score >= score &&
+      wanted.every((word) => text.includes(word) || also.includes(word)) &&
+      !unwanted.some((word) => text.includes(word)) &&
+      isInFolders(group)
   );
   found.sort((a, b) => order(a, b) || ORDERS.rank(a, b));
   controls.count.value = `${found.length} of ${entries.length}`;
@@ -209,16 +210,83 @@ function show(count) {
 
 function openNamed() {
   const place = found.findIndex(({ group }) => location.hash === `#group-${group.rank}`);
-  if (place < 0) return;
-  show(place + 1);
-  found[place].section.open = true;
-  found[place].section.scrollIntoView();
+  if (place >= 0) openAt(place);
 }
 
-for (const band of new Set(groups.map((group) => group.band))) controls.band.append(new Option(band, band));
-controls.text.form.addEventListener("input", update);
-controls.text.form.addEventListener("submit", (event) => event.preventDefault());
+function openAt(place) {
+  if (place >= list.childElementCount) show(place + PAGE);
+  const { section } = found[place];
+  current = section;
+  section.open = true;
+  section.querySelector("summary").focus({ preventScroll: true });
+  section.scrollIntoView();
+}
+
+// Open the group after or before the one with the focus, or else the one that was opened last, or the first one
+// below the bar; close the one left.
+function step(by) {
+  const here = document.activeElement.closest(".group") ?? (current?.isConnected ? current : null);
+  const shown = [...list.children];
+  let place = shown.indexOf(here) + by;
+  if (!here) {
+    const below = shown.findIndex((each) => each.getBoundingClientRect().top >= bar.getBoundingClientRect().bottom - 1);
+    place = by > 0 ? below : below - 1;
+  }
+  if (place < 0 || place >= found.length) return;
+  if (here) here.open = false;
+  openAt(place);
+}
+
+const KEYS = { j: () => step(1), n: () => step(1), k: () => step(-1), p: () => step(-1), "/": () => controls.text.focus() };
+
+addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const typing = event.target.closest?.("input, select, textarea");
+  if (typing && event.key === "Escape") typing.blur();
+  if (typing || !Object.hasOwn(KEYS, event.key)) return;
+  event.preventDefault();
+  KEYS[event.key]();
+});
+
+// What is clicked above the list, such as a file, becomes a filter.
+addEventListener("click", ({ target }) => {
+  const chosen = target.closest?.("[data-filter]");
+  if (!chosen) return;
+  controls[chosen.dataset.filter].value = chosen.dataset.value;
+  update();
+  bar.scrollIntoView();
+});
+
+function suggest() {
+  const [bands, languages] = ["band", "language"].map((key) => [...new Set(groups.map((group) => group[key]))]);
+  for (const band of bands) controls.band.append(new Option(band, band));
+  for (const language of languages.sort()) controls.language.append(new Option(language, language));
+  controls.language.parentElement.hidden = languages.length < 2;
+  controls.kind.parentElement.hidden = groups.every(({ kind }) => kind === groups[0].kind);
+  controls.tests.parentElement.hidden = groups.every(({ tests }) => tests === groups[0].tests);
+  const folders = new Set();
+  for (const { members } of groups) {
+    for (const { file } of members) {
+      for (let end = file.lastIndexOf("/"); end > 0; end = file.lastIndexOf("/", end - 1)) {
+        if (folders.has(file.slice(0, end + 1))) break;
+        folders.add(file.slice(0, end + 1));
+      }
+    }
+  }
+  const options = [...folders].sort().slice(0, FOLDERS).map((folder) => element("option", { value: folder }));
+  document.getElementById("folders").append(...options);
+}
+
+suggest();
+chooseEditor();
+controls.next.addEventListener("click", () => step(1));
+controls.previous.addEventListener("click", () => step(-1));
+bar.addEventListener("input", update);
+bar.addEventListener("submit", (event) => event.preventDefault());
 more.addEventListener("click", () => show(list.childElementCount + PAGE));
 addEventListener("hashchange", openNamed);
+bar.querySelector("details").open = innerWidth > 1000;
+// Groups are scrolled to below the bar.
+new ResizeObserver(() => document.documentElement.style.setProperty("--bar", `${bar.offsetHeight}px`)).observe(bar);
 update();
 openNamed();

@@ -47,11 +47,14 @@ VARIANTS = {
     "DualLinearSVC": [{"tol": 1e-16}],  # as precise as the checks of weights ask for
     "MinedFragmentVectorizer": [{"n_fragments": 20}],
     "TreeClassifier": [{"decay": 0.4, "C": 1.0}, {"decay": (0.2, 0.4), "cv": 3}],
+    "TreeMetric": [{"n_columns": 64, "shrinkage": 1.0}],
     "TreeRegressor": [{"decay": 0.4, "alpha": 1.0}, {"decay": (0.2, 0.4), "cv": 3}],
 }
 ESTIMATORS = [kind(**options) for kind in KINDS for options in VARIANTS.get(kind.__name__, [{}])]
 ON_ROWS = [estimator for estimator in ESTIMATORS if get_tags(estimator).input_tags.two_d_array]
-ON_TREES = [estimator for estimator in ESTIMATORS if estimator not in ON_ROWS]
+ON_TABLES = [estimator for estimator in ESTIMATORS if type(estimator).__name__ == "PairTransformer"]
+ON_TREES = [estimator for estimator in ESTIMATORS if estimator not in (*ON_ROWS, *ON_TABLES)]
+ONLY_ON_TREES = [estimator for estimator in ON_TREES if type(estimator).__name__ != "TreeMetric"]
 
 # Scikit-learn's checks that need no data. The others give a matrix to ``fit``, which is no tree.
 WITHOUT_DATA = [
@@ -120,7 +123,7 @@ def test_estimators_on_rows_pass_all_of_scikit_learns_checks(estimator, check):
     check(estimator)
 
 
-@every_tree_estimator
+@pytest.mark.parametrize("estimator", ON_TREES + ON_TABLES, ids=repr)
 @pytest.mark.parametrize("name", WITHOUT_DATA)
 def test_estimators_on_trees_pass_scikit_learns_checks_that_need_no_data(estimator, name):
     check = getattr(estimator_checks, name)
@@ -252,7 +255,7 @@ def test_dense_output_may_be_a_frame_and_sparse_output_says_why_not(estimator, f
     assert (frame.to_numpy() == output).all()
 
 
-@every_tree_estimator
+@pytest.mark.parametrize("estimator", ONLY_ON_TREES, ids=repr)
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [

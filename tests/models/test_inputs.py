@@ -37,7 +37,7 @@ INPUTS = {
     "words": DenseInput("w", DenseSpec(256, kernel="smoothed", similarity=WORDS.fingerprint), WORDS),
     "kernel": KernelInput("t", SubsetTreeKernel(0.3, normalize=True, leaves=True), TREES),
     "numbers": NumberInput.make(["n", "m"]).fitted(TABLE)[0],
-    "texts": TextInput("q"),
+    "texts": TextInput("q").fitted(TABLE)[0],
 }
 
 
@@ -90,8 +90,12 @@ def test_a_kernel_that_is_not_known_cannot_be_kept():
         ("numbers", {"columns": ["n"]}, {}, "one mean and one scale for each"),
         ("numbers", {}, {"scale": np.array([1.0, 0.0])}, "not finite"),
         ("numbers", {}, {"mean": np.array([np.nan, 0.0])}, "not finite"),
-        ("texts", {"version": 2}, {}, "does not have version 1"),
+        ("texts", {"version": 3}, {}, "does not have version 1 or 2"),
+        ("texts", {"version": [2]}, {}, "does not have version 1 or 2"),
+        ("texts", {"version": 1}, {}, "expected no arrays"),
         ("texts", {"column": None}, {}, "lacks its column"),
+        ("texts", {}, {"columns": np.array([1.0, 2.0])}, "wrong arrays or types"),
+        ("texts", {}, {"documents": np.array([9, 1, 1])}, "exceeds the number of trees"),
         ("fragments", {}, {"columns": np.arange(3)}, "fingerprint"),
         ("fragments", {"column": 3}, {}, "column is not a text"),
     ],

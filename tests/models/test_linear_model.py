@@ -13,11 +13,10 @@ import numpy as np
 import pytest
 
 from treedot import LinearModel, TreeClassifier, read_trees
-from treedot._storage import files
+from treedot._storage import described_folder, files
 from treedot._storage.safetensors import write_arrays
 from treedot.cli import main
 from treedot.errors import ParameterError, SourceError
-from treedot.models import model_folder
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +40,7 @@ def rewrite(folder, change):
     config = json.loads((folder / "config.json").read_text())
     del config["digest"]
     change(config)
-    config["digest"] = model_folder.digest_of_config(config)
+    config["digest"] = described_folder.digest_of_config(config)
     (folder / "config.json").write_text(json.dumps(config))
 
 
@@ -52,7 +51,8 @@ def test_a_model_is_the_same_after_loading(trained, folder, questions):
     assert (model.decision_function(questions) == wanted).all()
     assert (model.predict(questions, n_jobs=2) == trained.predict(questions)).all()
     assert (again.decision_function(questions) == wanted).all()
-    assert (again.C_, again.decay_, again.trials_) == (trained.C_, trained.decay_, trained.trials_)
+    assert (again.C_, again.decay_) == (trained.C_, trained.decay_)
+    assert again.selection_ == [trial._replace(seconds=None) for trial in trained.selection_]
     assert again.get_params()["C"] == trained.C_
     again.save(folder.with_name("again"))
     for name in os.listdir(folder):
@@ -98,15 +98,15 @@ def test_an_existing_folder_is_replaced_only_where_that_is_asked_and_it_is_a_mod
 
 
 def test_of_two_models_that_are_saved_at_once_the_second_is_refused(trained, tmp_path, monkeypatch):
-    write, second = model_folder.write_arrays, []
+    write, second = described_folder.write_arrays, []
 
     def write_slowly(*arguments):
-        monkeypatch.setattr(model_folder, "write_arrays", write)
+        monkeypatch.setattr(described_folder, "write_arrays", write)
         second.append(pool.submit(trained.to_model({"note": "second"}).save, tmp_path / "m"))
         time.sleep(0.3)  # in which the second one would be saved, and then replaced
         write(*arguments)
 
-    monkeypatch.setattr(model_folder, "write_arrays", write_slowly)
+    monkeypatch.setattr(described_folder, "write_arrays", write_slowly)
     with ThreadPoolExecutor(1) as pool:
         trained.to_model({"note": "first"}).save(tmp_path / "m")
         with pytest.raises(SourceError, match="it exists; to replace the model"):
@@ -286,7 +286,7 @@ def test_weights_that_make_no_sense_are_refused(folder, trained, change, message
     }  # fmt: skip
     change(arrays)
     write_arrays(folder / "weights.safetensors", {}, arrays)
-    digest = model_folder.digest_of_file(folder / "weights.safetensors")
+    digest = described_folder.digest_of_file(folder / "weights.safetensors")
     rewrite(folder, lambda config: config.update(weights=digest))
     with pytest.raises(SourceError, match=message):
         LinearModel.load(folder)
@@ -311,7 +311,7 @@ def test_a_configuration_may_not_be_huge_or_deep(folder, monkeypatch):
     (folder / "config.json").write_text("[" * 100_000)
     with pytest.raises(SourceError, match="truncated, or is not JSON"):
         LinearModel.load(folder)
-    monkeypatch.setattr(model_folder, "MAX_CONFIG", 1 << 10)
+    monkeypatch.setattr(described_folder, "MAX_CONFIG", 1 << 10)
     with pytest.raises(SourceError, match="is larger than"):
         LinearModel.load(folder)
 

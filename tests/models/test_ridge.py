@@ -8,6 +8,7 @@ from scipy.sparse import csr_matrix
 from scipy.sparse import random as random_sparse
 from sklearn.linear_model import Ridge
 
+from strategies import examples
 from treedot.models.training.ridge import shifted_cg, train_ridge
 
 ALPHAS = [0.05, 1.0, 30.0]
@@ -42,7 +43,7 @@ def test_a_gram_matrix_gives_the_weights_of_the_rows():
     assert found.bias == pytest.approx(wanted.bias, abs=1e-8)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=examples(30))
 @given(st.integers(2, 30), st.integers(1, 30), st.floats(1e-3, 100.0), st.integers(0, 1000))
 def test_training_predictions_are_as_exact_as_tol(n_rows, n_columns, alpha, seed):
     rows, y, weight = problem(n_rows, n_columns, seed)

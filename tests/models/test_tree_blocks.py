@@ -5,7 +5,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from strategies import ANY_LABEL, random_forest, trees
+from strategies import ANY_LABEL, examples, random_forest, trees
 from treedot import Forest
 from treedot.errors import ParameterError, SourceError
 from treedot.models.training import tree_blocks
@@ -26,7 +26,7 @@ def come_back(folder, facts):
 
 
 @pytest.mark.slow
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(50))
 @given(
     st.lists(
         st.lists(st.tuples(trees(ANY_LABEL), st.sampled_from(["a", "b", "ü", "c d"])), min_size=1),

@@ -21,6 +21,8 @@ from treedot.models.inputs.table import Table
 from treedot.models.inputs.vectorizer_input import VectorizerInput
 from treedot.models.training import folds
 
+PLAIN = {"idf": None, "words": False, "labels": False, "class_weight": None}  # nothing else to choose
+
 
 @pytest.fixture(scope="module")
 def questions():
@@ -40,25 +42,29 @@ def test_it_is_linear_svc_on_rows_of_fragments(questions):
     assert np.abs(narrow.decision_function(trees) - wanted).max() < 1e-3
     assert (model.predict(trees) == pipeline.predict(trees)).all()
     assert model.gap_ <= 1e-7
-    assert model.trials_ == []
+    assert model.selection_ == []
 
 
 def test_the_settings_with_the_best_accuracy_in_cross_validation_are_taken(questions):
     trees, y = questions
     y = np.where(np.random.default_rng(0).random(len(y)) < 0.2, "noise", y)
-    model = TreeClassifier(decay=(0.4, 0.1), C=(0.01, 1, 10), cv=3).fit(trees, y)
-    assert [(trial.decay, trial.C) for trial in model.trials_] == [
+    model = TreeClassifier(decay=(0.4, 0.1), C=(0.01, 1, 10), cv=3, **PLAIN).fit(trees, y)
+    assert {(trial.decay, trial.C) for trial in model.selection_} == {
         (decay, C) for decay in (0.1, 0.4) for C in (0.01, 1.0, 10.0)
-    ]
-    for trial in model.trials_:
+    }
+    for trial in model.selection_:
         one = TreeClassifier(decay=trial.decay, C=trial.C)
         splits = list(StratifiedKFold(3).split(y, y))
         right = [
             np.count_nonzero(one.fit(trees[train], y[train]).predict(trees[test]) == y[test])
             for train, test in splits
         ]
-        assert trial.accuracy == sum(right) / len(y)
-    best = max(model.trials_, key=lambda trial: trial.accuracy)
+        assert trial.score == sum(right) / len(y)
+        assert (trial.folds, trial.examples) == (3, splits[0][0].size)
+    best = max(model.selection_, key=lambda trial: trial.score)
+    assert best.chosen
+    assert best == model.selection_[0]
+    assert [trial.chosen for trial in model.selection_] == [True] + [False] * 5
     assert (model.decay_, model.C_) == (best.decay, best.C)
 
 
@@ -69,7 +75,7 @@ def test_trees_are_encoded_once_for_every_decay(questions, monkeypatch):
     monkeypatch.setattr(
         FragmentVectorizer, "transform", lambda self, X: calls.append(self.decay) or transform(self, X)
     )
-    TreeClassifier(decay=(0.1, 0.4), C=(1, 10), cv=3).fit(trees, y)
+    TreeClassifier(decay=(0.1, 0.4), C=(1, 10), cv=3, **PLAIN).fit(trees, y)
     assert calls[:2] == [0.1, 0.4]
     assert len(calls) == 3  # and once for the model
 
@@ -78,7 +84,7 @@ def test_what_a_vectorizer_learns_it_learns_from_the_trees_of_a_fold_alone(quest
     trees, y = questions
     vectorizer = FragmentVectorizer(n_features=None, idf=True)
     inputs, weight = [VectorizerInput(None, vectorizer)], np.ones(len(y))
-    task = folds.Task(Table({None: trees}), y, np.unique(y), weight, np.zeros((len(y), 0)), np.zeros((0, 2)))
+    task = folds.Task(Table({None: trees}), y, np.unique(y), weight, np.zeros((len(y), 0)))
     made = list(folds.row_folds(inputs, task, folds.split_folds(y, 4)))
     for fold in made:
         alone = FragmentVectorizer(n_features=None, idf=True).fit(trees[fold.train])
@@ -94,7 +100,7 @@ def test_trees_of_a_group_are_never_on_both_sides():
     for train, test in folds.split_folds(y, 5, groups):
         assert not set(groups[train]) & set(groups[test])
     trees = random_forest(1, 40, 8)
-    assert TreeClassifier(decay=0.4, C=(1, 10)).fit(trees, y, groups=groups).trials_
+    assert TreeClassifier(decay=0.4, C=(1, 10)).fit(trees, y, groups=groups).selection_
     with pytest.raises(ParameterError, match="cv=5 needs at least 5 groups"):
         TreeClassifier().fit(trees, y, groups=np.zeros(40))
     with pytest.raises(ParameterError, match="one group for each of the 40 trees"):
@@ -134,7 +140,7 @@ def test_it_works_with_scikit_learns_calibration_and_cross_validation(questions)
 def test_progress_is_told_for_every_fold(questions):
     trees, y = questions
     told = []
-    model = TreeClassifier(decay=(0.2, 0.4), C=(1, 10), cv=3)
+    model = TreeClassifier(decay=(0.2, 0.4), C=(1, 10), cv=3, **PLAIN)
     model.fit(trees, y, progress=lambda done, total: told.append((done, total)))
     assert told == [(k + 1, 12) for k in range(12)]
 
@@ -152,7 +158,7 @@ def test_too_few_passes_are_told(questions):
         ({"C": 0}, "C must be a number above 0"),
         ({"C": ("a",)}, "C must be a number above 0"),
         ({"cv": 1}, "cv must be at least 2"),
-        ({"cv": 200}, "cv=200 needs at least 200 trees of one class"),
+        ({"scoring": "f1"}, "scoring must be one of 'accuracy', 'balanced_accuracy'"),
         ({"tol": 0}, "tol must be a number above 0"),
         ({"max_passes": 0}, "max_passes must be at least 1"),
         ({"class_weight": "even"}, "class_weight: "),

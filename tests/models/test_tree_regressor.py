@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from scipy.sparse import hstack
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
 from sklearn.metrics import r2_score
@@ -21,8 +22,12 @@ from treedot import (
     explain_model,
     read_trees,
 )
+from treedot._storage.described_folder import digest_of_config
 from treedot.errors import ParameterError, SourceError
-from treedot.models.model_folder import digest_of_config
+from treedot.models.inputs.table import Table
+from treedot.models.inputs.term_input import TermInput
+from treedot.models.inputs.vectorizer_input import VectorizerInput
+from treedot.models.training.folds import narrowed
 
 ONE = {"decay": 0.3, "alpha": 0.5}
 
@@ -56,24 +61,60 @@ def test_it_is_ridge_on_rows_of_fragments(questions):
     wanted = make_pipeline(rows, Ridge(alpha=0.5, tol=1e-10)).fit(trees, y)
     model = TreeRegressor(vectorizer=rows, decay=None, alpha=0.5, tol=1e-8).fit(trees, y)
     assert model.predict(trees) == pytest.approx(wanted.predict(trees), abs=1e-4)
-    assert model.trials_ == []
+    assert model.selection_ == []
     assert (model.decay_, model.alpha_) == (0.3, 0.5)
 
 
 def test_the_settings_with_the_largest_r2_in_cross_validation_are_taken(questions):
     trees, y = questions
     model = TreeRegressor(decay=(0.4, 0.1), alpha=(10, 0.01, 1), cv=3).fit(trees, y)
-    assert [(trial.decay, trial.alpha) for trial in model.trials_] == [
+    assert [(trial.decay, trial.alpha) for trial in model.selection_] == [
         (decay, alpha) for decay in (0.1, 0.4) for alpha in (0.01, 1.0, 10.0)
     ]
-    for trial in model.trials_:
+    for trial in model.selection_:
         predicted = np.zeros(y.size)
         for train, test in KFold(3, shuffle=True, random_state=0).split(y):
             one = TreeRegressor(decay=trial.decay, alpha=trial.alpha).fit(trees[train], y[train])
             predicted[test] = one.predict(trees[test])
         assert trial.r2 == pytest.approx(r2_score(y, predicted), abs=1e-3)
-    best = max(model.trials_, key=lambda trial: trial.r2)
+    best = max(model.selection_, key=lambda trial: trial.r2)
     assert (model.decay_, model.alpha_) == (best.decay, best.alpha)
+
+
+def test_words_labels_and_weights_are_columns_beside_the_fragments(questions):
+    trees, y = questions
+    settings = {"words": True, "labels": True, "idf": True, "damping": "log1p"}
+    model = TreeRegressor(**ONE, **settings, tol=1e-8).fit(trees, y)
+    inputs = [
+        VectorizerInput(None, FragmentVectorizer(n_features=2**30, decay=0.3, idf=True, damping="log1p")),
+        TermInput(None, "words", idf=True),
+        TermInput(None, "labels", idf=True),
+    ]
+    rows = hstack([narrowed(each.fitted(Table({None: trees}))[1])[1] for each in inputs])
+    wanted = Ridge(alpha=ONE["alpha"], tol=1e-10).fit(rows, y)
+    assert model.predict(trees) == pytest.approx(wanted.predict(rows), abs=1e-3)
+    found = explain(model, trees[3])
+    assert found.node_values.sum() + found.bias == pytest.approx(found.score, abs=1e-5)
+    assert any(share.fragment.is_leaf for share in found.supporting + found.opposing)
+
+
+def test_columns_and_damping_are_chosen_as_those_of_single_settings(questions, tmp_path):
+    trees, y = questions
+    several = dict.fromkeys(("words", "labels", "idf"), (False, True))
+    model = TreeRegressor(**several, damping=("sqrt", "log1p"), **ONE, cv=3).fit(trees, y)
+    assert len(model.selection_) == 16
+    for trial in model.selection_[::5]:
+        fixed = {name: getattr(trial, name) for name in (*several, "damping")}
+        one = TreeRegressor(**fixed, decay=0.3, alpha=(0.5, 0.6), cv=3).fit(trees, y)
+        assert one.selection_[0]._replace(r2=trial.r2) == trial
+        assert one.selection_[0].r2 == pytest.approx(trial.r2, abs=1e-6)
+    best = max(model.selection_, key=lambda trial: trial.r2)
+    assert model._settings == best[:1] + best[3:]
+    model.save(tmp_path / "model")
+    again = TreeRegressor.load(tmp_path / "model")
+    assert (again.selection_, again._settings) == (model.selection_, model._settings)
+    assert again.predict(trees).tolist() == model.predict(trees).tolist()
+    assert again.fit(trees, y).predict(trees) == pytest.approx(model.predict(trees), abs=1e-3)
 
 
 def test_integer_weights_count_as_copies_and_weight_0_as_nothing(questions):
@@ -94,7 +135,7 @@ def test_cross_validation_trains_and_scores_by_weight(questions):
     for train, test in KFold(3, shuffle=True, random_state=0).split(y):
         one = TreeRegressor(decay=0.3, alpha=0.1).fit(trees[train], y[train], weight[train])
         predicted[test] = one.predict(trees[test])
-    assert model.trials_[0].r2 == pytest.approx(r2_score(y, predicted, sample_weight=weight), abs=1e-3)
+    assert model.selection_[0].r2 == pytest.approx(r2_score(y, predicted, sample_weight=weight), abs=1e-3)
 
 
 def test_trees_of_a_group_are_never_on_both_sides(questions):
@@ -105,7 +146,7 @@ def test_trees_of_a_group_are_never_on_both_sides(questions):
     settings = {"decay": 0.3, "alpha": (0.01, 0.02), "cv": 3}
     alone = TreeRegressor(**settings).fit(pairs, y)
     grouped = TreeRegressor(**settings).fit(pairs, y, groups=groups)
-    assert alone.trials_[0].r2 > 0.3 > grouped.trials_[0].r2
+    assert alone.selection_[0].r2 > 0.3 > grouped.selection_[0].r2
     with pytest.raises(ParameterError, match="cv=3 needs at least 3 groups"):
         TreeRegressor(**settings).fit(pairs, y, groups=groups % 2)
 
@@ -151,7 +192,7 @@ def test_a_model_is_the_same_after_loading(table, tmp_path):
     assert repr(light).startswith("<LinearModel of numbers: ")
     for loaded in (light, again):
         assert loaded.predict(columns).tobytes() == model.predict(columns).tobytes()
-    assert (again.decay_, again.alpha_, again.trials_) == (model.decay_, model.alpha_, model.trials_)
+    assert (again.decay_, again.alpha_, again.selection_) == (model.decay_, model.alpha_, model.selection_)
     assert again.n_iter_ == model.n_iter_
     again.fit(columns, y)
     assert again.predict(columns) == pytest.approx(model.predict(columns), abs=1e-3)
@@ -255,6 +296,9 @@ def test_equal_numbers_are_learned(questions):
         ({"cv": 1}, "cv"),
         ({"cv": 500}, "cv=500 needs at least 500 trees, but there are 120"),
         ({"random_state": "x"}, "random_state"),
+        ({"words": "auto"}, "words must be True or False"),
+        ({"damping": "cubic"}, "damping must be one of"),
+        ({"kernel": SubsetTreeKernel(), "idf": True}, "SubsetTreeKernel has no idf"),
         ({"vectorizer": FragmentVectorizer(), "kernel": SubsetTreeKernel()}, "not both"),
     ],
 )

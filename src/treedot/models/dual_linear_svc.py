@@ -13,9 +13,9 @@ from treedot.errors import ParameterError
 from treedot.models.inputs.model_input import with_columns
 from treedot.models.linear_model import best_class
 from treedot.models.training.folds import narrowed
-from treedot.models.training.model_selection import make_trainer, warn_of_gap
 from treedot.models.training.one_vs_rest import one_vs_rest
 from treedot.models.training.sample_weight import checked_sample_weight
+from treedot.models.training.train import make_trainer, warn_of_gap
 from treedot.parameters import checked_positive
 from treedot.vectors.products import dot_products
 from treedot.vectors.vectors import Vectors, are_trees

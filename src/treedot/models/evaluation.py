@@ -64,7 +64,7 @@ def evaluate(classes: Array, truth: Array, predicted: Array) -> Evaluation:
     """
     names, counts = np.unique(truth[~np.isin(truth, classes)], return_counts=True)
     classes = np.concatenate([classes, names])
-    places = _numbers(classes, truth) * classes.size + _numbers(classes, predicted)
+    places = places_of(classes, truth) * classes.size + places_of(classes, predicted)
     confusion = np.bincount(places, minlength=classes.size**2).reshape(classes.size, classes.size)
     right, there, found = np.diag(confusion), confusion.sum(axis=1), confusion.sum(axis=0)
     figures = [
@@ -145,12 +145,12 @@ def margins(classes: Array, truth: Array, scores: FloatArray) -> FloatArray:
         return np.zeros(0)
     known, ordered = np.isin(truth, classes), np.sort(table, axis=1)
     own = ordered[:, -2]
-    own[known] = table[known, _numbers(classes, truth[known])]
+    own[known] = table[known, places_of(classes, truth[known])]
     above: FloatArray = ordered[:, -1] - own
     return above
 
 
-def _numbers(classes: Array, names: Array) -> IntArray:
+def places_of(classes: Array, names: Array) -> IntArray:
     """Return the position of each name in ``classes``."""
     order = np.argsort(classes, kind="stable")
     numbers: IntArray = order[np.searchsorted(classes, names, sorter=order)]

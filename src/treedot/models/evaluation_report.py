@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 from treedot._pages.page import page, table
 from treedot._pages.printable import printable
 from treedot.models.evaluation import Evaluation, McNemar
+from treedot.models.probability_evaluation import ProbabilityEvaluation
+from treedot.models.reliability_diagram import DIAGRAM_STYLE, reliability_diagram
 from treedot.trees import Tree
 from treedot.trees.drawing import STYLE as TREE_STYLE
 from treedot.trees.drawing import tree_html
@@ -26,7 +28,7 @@ MATRIX_STYLE = """
 .confusion .none { color: var(--line) }
 .many { font-size: 0.7rem } .many :is(th, td) { padding: 0 0.1rem; min-width: 0.8rem }
 """
-STYLE = f"""{TREE_STYLE}{MATRIX_STYLE}
+STYLE = f"""{TREE_STYLE}{MATRIX_STYLE}{DIAGRAM_STYLE}
 th, td {{ text-align: right }} :is(th, td):first-child {{ text-align: left }}
 .mistake summary span {{ color: var(--quiet) }}
 """
@@ -51,6 +53,7 @@ class EvaluationReport(NamedTuple):
     against: str | None = None
     other: Evaluation | None = None
     test: McNemar | None = None
+    probabilities: ProbabilityEvaluation | None = None  # of a calibrated model
 
 
 def as_json(report: EvaluationReport) -> dict[str, Any]:
@@ -68,6 +71,11 @@ def as_json(report: EvaluationReport) -> dict[str, Any]:
         "unknown": found.unknown,
         "mistakes": [mistake._asdict() for mistake in report.mistakes],
     }
+    if report.probabilities is not None:
+        values["probabilities"] = {
+            **report.probabilities._asdict(),
+            "bins": [one._asdict() for one in report.probabilities.bins],
+        }
     if report.other is not None and report.test is not None:
         values["against"] = {
             "model": report.against,
@@ -121,7 +129,7 @@ def as_page(report: EvaluationReport) -> str:
     body = (
         f"{summary}<h2>Confusion matrix</h2><p>True classes are in rows, predicted ones in columns. "
         f"The stronger the colour, the larger the share of the true class.</p>{matrix_html(found)}"
-        f"<h2>Classes</h2>{figures}"
+        f"<h2>Classes</h2>{figures}{_reliability(report.probabilities)}"
         "<h2>Most confident mistakes</h2><p>The margin is the score of the predicted class minus the score "
         f"of the true one. Open a mistake to see its tree.</p>{mistakes}"
     )
@@ -131,6 +139,9 @@ def as_page(report: EvaluationReport) -> str:
 def _summary(report: EvaluationReport) -> list[str]:
     """Return lines with the accuracy, the unknown classes and the comparison with a second model."""
     lines = [f"{printable(report.model)}: {accuracy_words(report.found)}, {_macro_f1(report.found)}"]
+    if report.probabilities is not None:
+        rest = ", without those of unknown classes" if report.found.unknown else ""
+        lines.append(probability_words(report.probabilities) + rest)
     lines += [
         f"{count:,} trees of {name!r}, which the model does not know, count as wrong"
         for name, count in report.found.unknown.items()
@@ -149,6 +160,37 @@ def accuracy_words(found: Evaluation) -> str:
     """Return the accuracy, its interval and the number of trees in words."""
     low, high = found.interval
     return f"accuracy {found.accuracy:.3f} (95 %: {low:.3f} to {high:.3f}) on {found.n_trees:,} trees"
+
+
+def probability_words(found: ProbabilityEvaluation) -> str:
+    """Return the figures of the probabilities in words."""
+    return (
+        f"probabilities: log loss {found.log_loss:.4f}, Brier score {found.brier:.4f}, expected calibration "
+        f"error {found.calibration_error:.3f} on {found.n_trees:,} trees"
+    )
+
+
+def _reliability(found: ProbabilityEvaluation | None) -> str:
+    """Return the section on probabilities; an empty text if the model has none."""
+    if found is None:
+        return ""
+    rows = [
+        (
+            f"{one.low:.1f} to {one.high:.1f}",
+            one.n_trees,
+            f"{one.confidence:.3f}",
+            f"{one.accuracy:.3f}",
+            _range(one.interval),
+        )
+        for one in found.bins
+    ]
+    return (
+        "<h2>Are the probabilities right?</h2><p>Trees are grouped by the probability of their predicted "
+        "class. Of trees with a probability of 80 %, 80 % should be right: on the dashed line, they are. "
+        "Whiskers are 95 % intervals of the accuracy; the larger a point, the more trees.</p>"
+        f'<div class="beside"><div>{reliability_diagram(found.bins)}</div>'
+        f"<div>{table(('probability', 'trees', 'mean', 'accuracy', '95 %'), rows)}</div></div>"
+    )
 
 
 def _macro_f1(found: Evaluation) -> str:

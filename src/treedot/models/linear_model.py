@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from treedot._runtime.array_types import Array, FloatArray, IntArray
-from treedot.errors import DeviceError
+from treedot.errors import DeviceError, ParameterError
+from treedot.models.calibration import Calibration, checked_calibration
 from treedot.models.inputs.inputs import columns_of, linear_scores
 from treedot.models.inputs.model_input import StoredInput
 from treedot.models.inputs.table import Columns, Table, read_table
@@ -40,6 +41,8 @@ class LinearModel:
         The biases b, one for each column of ``weights``.
     facts : dict, default={}
         Anything else about the model, as JSON values: how and on what it was trained, and its accuracy.
+    calibration : Calibration, default=None
+        What turns scores into probabilities; None if the model has none.
 
     Examples
     --------
@@ -58,6 +61,7 @@ class LinearModel:
     weights: Array
     bias: FloatArray
     facts: dict[str, Any] = field(default_factory=dict)
+    calibration: Calibration | None = None
 
     @property
     def reads(self) -> Columns:
@@ -70,8 +74,20 @@ class LinearModel:
 
         ``treedot train``, ``train_files`` and ``treedot.batch.fit`` write it to ``facts["data"]["label"]``.
         """
+        return self._column("label")
+
+    @property
+    def tree_column(self) -> str | None:
+        """The column that held the trees in training; None if the model does not name one.
+
+        It is in ``facts["data"]["column"]``, where training was given the name. ``reads`` has the columns of
+        a model of several columns.
+        """
+        return self._column("column")
+
+    def _column(self, of: str) -> str | None:
         data = self.facts.get("data")
-        column = data.get("label") if isinstance(data, dict) else None
+        column = data.get(of) if isinstance(data, dict) else None
         return column if isinstance(column, str) else None
 
     def decision_function(self, X: Any, n_jobs: int | None = None) -> FloatArray:
@@ -127,6 +143,70 @@ class LinearModel:
         """
         return self.best(self.decision_function(X, n_jobs))
 
+    def predict_proba(self, X: Any, n_jobs: int | None = None) -> FloatArray:
+        """Return the probability of each class, for every example.
+
+        Parameters
+        ----------
+        X : source of trees, or table
+            The examples, as ``decision_function`` takes them.
+        n_jobs : int, default=None
+            The number of threads; -1 uses all cores.
+
+        Returns
+        -------
+        array of shape (n_examples, n_classes)
+            The probabilities, in the order of ``classes``; each row sums to 1.
+
+        Raises
+        ------
+        ParameterError
+            If the model has no calibration, or predicts numbers.
+
+        See Also
+        --------
+        TreeClassifier.predict_proba : How probabilities are estimated.
+        """
+        self.check_calibrated()
+        return self.probabilities(self.decision_function(X, n_jobs))
+
+    def probabilities(self, scores: FloatArray) -> FloatArray:
+        """Return the probability of each class, given the scores.
+
+        Parameters
+        ----------
+        scores : array of shape (n_examples, n_classes), or (n_examples,) for two classes
+            What ``decision_function`` returns.
+
+        Returns
+        -------
+        array of shape (n_examples, n_classes)
+            The probabilities; each row sums to 1.
+
+        Raises
+        ------
+        ParameterError
+            If the model has no calibration, or predicts numbers.
+        """
+        return self.check_calibrated().probabilities(scores)
+
+    def check_calibrated(self) -> Calibration:
+        """Return the calibration.
+
+        Returns
+        -------
+        Calibration
+            What turns scores into probabilities.
+
+        Raises
+        ------
+        ParameterError
+            If the model has no calibration, or predicts numbers.
+        """
+        if self.classes is None:
+            raise ParameterError("the model predicts numbers, which have no probabilities")
+        return checked_calibration(self.calibration)
+
     def best(self, scores: FloatArray) -> Array:
         """Return the class with the largest score, given the scores; or the numbers, which are the scores.
 
@@ -159,7 +239,9 @@ class LinearModel:
             Replace an existing model.
         """
         arrays = {"columns": self.columns, "weights": self.weights, "bias": self.bias}
-        write_model(path, self.inputs, self.classes, arrays, self.facts, overwrite=overwrite)
+        write_model(
+            path, self.inputs, self.classes, arrays, self.facts, self.calibration, overwrite=overwrite
+        )
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, device: str = "cpu") -> Self:
@@ -184,14 +266,14 @@ class LinearModel:
         DeviceError
             If the device does not exist, or the model has no dense vectors.
         """
-        inputs, classes, columns, weights, bias, facts = read_model(path)
+        inputs, classes, columns, weights, bias, facts, calibration = read_model(path)
         if device != "cpu":
             if not any(isinstance(each, DenseInput) for each in inputs):
                 raise DeviceError(f"device={device!r} needs a model of dense vectors: use device='cpu'")
             inputs = [
                 replace(each, device=device) if isinstance(each, DenseInput) else each for each in inputs
             ]
-        return cls(inputs, classes, columns, weights, bias, facts)
+        return cls(inputs, classes, columns, weights, bias, facts, calibration)
 
 
 def best_class(classes: Array, scores: FloatArray) -> Array:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import html
-import math
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from treedot._pages.page import page
+from treedot._pages.plot import LEFT, PLOT_STYLE, SIZE, place, square_plot
 from treedot._pages.printable import printable
 from treedot._runtime.array_types import FloatArray
 from treedot.models.evaluation_report import tree_details
@@ -17,12 +17,7 @@ from treedot.models.regression_evaluation import Estimate, PairedTest, Regressio
 from treedot.trees.drawing import STYLE as TREE_STYLE
 
 MOST_POINTS = 2000  # of the plot
-SIZE, LEFT, BOTTOM = 420, 60, 40  # of the plot and its margins, in pixels
-TICKS = 5
-STYLE = f"""{TREE_STYLE}
-.plot {{ max-width: 30rem; width: 100% }} .plot text {{ fill: var(--text); font-size: 12px }}
-.plot circle {{ fill: var(--accent); fill-opacity: 0.4 }} .plot rect {{ fill: none; stroke: var(--quiet) }}
-.plot line {{ stroke: var(--bad); stroke-dasharray: 4 3 }}
+STYLE = f"""{TREE_STYLE}{PLOT_STYLE}
 .mistake summary span {{ color: var(--quiet) }}
 """
 
@@ -124,34 +119,9 @@ def _plot(truth: FloatArray, predicted: FloatArray) -> str:
     margin = 0.03 * (high - low) or abs(high) * 0.1 or 1.0
     low, high = low - margin, high + margin
 
-    def place(value: float) -> float:
-        return (value - low) / (high - low) * SIZE
+    def circle(x: float, y: float) -> str:
+        at = f'cx="{LEFT + place(x, low, high):.1f}" cy="{SIZE - place(y, low, high):.1f}"'
+        return f'<circle {at} r="3"><title>true {x:.5g}, predicted {y:.5g}</title></circle>'
 
-    points = "".join(
-        f'<circle cx="{LEFT + place(x):.1f}" cy="{SIZE - place(y):.1f}" r="3"><title>true {x:.5g}, predicted '
-        f"{y:.5g}</title></circle>"
-        for x, y in zip(truth.tolist(), predicted.tolist(), strict=True)
-    )
-    ticks = "".join(
-        f'<text x="{LEFT + place(at):.0f}" y="{SIZE + 16}" text-anchor="middle">{at:.4g}</text>'
-        f'<text x="{LEFT - 6}" y="{SIZE - place(at) + 4:.0f}" text-anchor="end">{at:.4g}</text>'
-        for at in _ticks(low, high)
-    )
-    middle = SIZE / 2
-    return (
-        f'<svg class="plot" viewBox="0 0 {LEFT + SIZE + 10} {SIZE + BOTTOM}" role="img" '
-        f'aria-label="Predicted against true numbers">'
-        f'<rect x="{LEFT}" y="0" width="{SIZE}" height="{SIZE}"/>'
-        f'<line x1="{LEFT}" y1="{SIZE}" x2="{LEFT + SIZE}" y2="0"/>{points}{ticks}'
-        f'<text x="{LEFT + middle}" y="{SIZE + 34}" text-anchor="middle">true</text>'
-        f'<text transform="translate(14 {middle}) rotate(-90)" text-anchor="middle">predicted</text></svg>'
-    )
-
-
-def _ticks(low: float, high: float) -> list[float]:
-    """Return round numbers in a range, about five."""
-    rough = (high - low) / TICKS
-    unit = 10.0 ** math.floor(math.log10(rough))
-    step = next(factor * unit for factor in (1, 2, 5, 10) if factor * unit >= rough)
-    first = math.ceil(low / step)
-    return [step * k for k in range(first, math.floor(high / step) + 1)]
+    points = "".join(map(circle, truth.tolist(), predicted.tolist()))
+    return square_plot(points, low, high, "Predicted against true numbers", "true", "predicted")

@@ -14,8 +14,8 @@ from treedot.models.inputs.model_input import ModelInput
 from treedot.models.inputs.table import Columns, Table, read_table
 from treedot.models.inputs.vectorizer_input import VectorizerInput, from_stored
 from treedot.models.linear_model import LinearModel
+from treedot.models.training.candidates import Settings, named_columns
 from treedot.models.training.folds import by_kind
-from treedot.parameters import checked_decay
 from treedot.vectors.transformers import TreeInput
 
 
@@ -25,6 +25,7 @@ class TreeEstimator(TreeInput, BaseEstimator):
     tree_columns: Any
     number_columns: Any
     text_columns: Any
+    pair_columns: Any
     n_jobs: int | None
     inputs_: list[ModelInput]
     columns_: IntArray
@@ -87,13 +88,15 @@ class TreeEstimator(TreeInput, BaseEstimator):
     def _with_weights(cls, model: LinearModel, **settings: Any) -> Self:
         """Return an estimator with the inputs and weights of a model, and with more settings."""
         inputs = [from_stored(each) for each in model.inputs]
-        trees, numbers, texts = map(list, model.reads)
+        reads = model.reads
+        trees = [name for name in reads.trees if name not in reads.pair]
         kernels, _ = by_kind(inputs)
         vectorizers = [each.vectorizer for each in inputs if isinstance(each, VectorizerInput)]
         made = cls(
-            tree_columns=trees if model.reads.are_named else None,
-            number_columns=numbers or None,
-            text_columns=texts or None,
+            tree_columns=trees or None if reads.are_named else None,
+            number_columns=list(reads.numbers) or None,
+            text_columns=list(reads.texts) or None,
+            pair_columns=list(reads.pair) or None,
             vectorizer=None if kernels else vectorizers[0],
             kernel=kernels[0].kernel if kernels else None,
             **settings,
@@ -102,6 +105,13 @@ class TreeEstimator(TreeInput, BaseEstimator):
         made.weights_, made.intercept_ = model.weights, model.bias
         return made
 
+    def _set_settings(self, settings: Settings) -> None:
+        self.decay_, self.idf_, self.damping_, self.words_, self.labels_ = settings
+
+    @property
+    def _settings(self) -> Settings:
+        return Settings(self.decay_, self.idf_, self.damping_, self.words_, self.labels_)
+
     def _scores(self, X: Any) -> FloatArray:
         """Return ``w · x + b`` of every example."""
         check_is_fitted(self)
@@ -109,14 +119,9 @@ class TreeEstimator(TreeInput, BaseEstimator):
         return linear_scores(self.inputs_, table, self.columns_, self.weights_, self.intercept_, self.n_jobs)
 
     def _columns(self) -> Columns:
-        return Columns.make(self.tree_columns, self.number_columns, self.text_columns)
+        return named_columns(self)
 
     def _table(self, X: Any, columns: Columns) -> Table:
         """Read the examples; without named columns, a data frame goes to the vectorizer as it is."""
         is_frame = hasattr(X, "iloc") and getattr(X, "ndim", 0) == 2 and X.shape[1] > 1
         return Table({None: X}) if is_frame and not columns.are_named else read_table(X, columns)
-
-
-def decay_or_none(decay: Any) -> float | None:
-    """Return a stored decay after checking it."""
-    return None if decay is None else checked_decay(decay)

@@ -11,14 +11,13 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from treedot._runtime.array_types import FloatArray
-from treedot.errors import SourceError
+from treedot.errors import ParameterError, SourceError
 from treedot.kernels.tree_kernel import TreeKernel
 from treedot.models.inputs.table import check_trees
 from treedot.models.inputs.vectorizer_input import to_stored
 from treedot.models.linear_model import LinearModel
-from treedot.models.training.candidates import input_candidates, setting_values
+from treedot.models.training.candidates import checked_settings, input_candidates, setting_values
 from treedot.models.training.folds import checked_groups
-from treedot.models.training.model_selection import train_inputs
 from treedot.models.training.ridge import RidgeFit
 from treedot.models.training.ridge_selection import (
     RegressionTask,
@@ -30,10 +29,11 @@ from treedot.models.training.ridge_selection import (
     warn_of_iterations,
 )
 from treedot.models.training.sample_weight import checked_sample_weight
-from treedot.models.tree_classifier import DECAYS
-from treedot.models.tree_estimator import TreeEstimator, decay_or_none
+from treedot.models.training.train import train_inputs
+from treedot.models.tree_estimator import TreeEstimator
 from treedot.parameters import checked_integer, checked_positive
 
+DECAYS = (0.1, 0.2, 0.4)
 ALPHAS = (0.01, 0.1, 1.0, 10.0, 100.0)
 
 
@@ -55,6 +55,10 @@ class TreeRegressor(RegressorMixin, TreeEstimator):
     tree_columns, number_columns, text_columns : list of str, default=None
         The columns of a table that make up an example; by default, an example is a tree. If only number or
         text columns are named, the trees are read from the column ``tree``.
+    pair_columns : list of two str, default=None
+        Two more tree columns that are a pair, such as a text and a hypothesis. Placeholders replace the words
+        that both trees of a pair have, and the lexical overlap of the pair becomes a number beside the trees
+        (``PairTransformer`` describes both).
     vectorizer : transformer, default=None
         Turns trees into rows; by default a ``FragmentVectorizer`` with ``2**30`` columns, in which fragments
         hardly ever collide. Every tree column gets its own clone. It may be a ``Pipeline``; or, if X is a
@@ -66,6 +70,18 @@ class TreeRegressor(RegressorMixin, TreeEstimator):
     decay : float, sequence of float, or None, default=(0.1, 0.2, 0.4)
         The decay λ, or several values to choose from. It is set in nested vectorizers, too. None keeps the
         decay of the vectorizer or kernel.
+    idf : bool, sequence of bool or None, default=None
+        Whether columns are weighted by their inverse document frequency, or both to choose from. None keeps
+        the setting of the vectorizer, which is False by default.
+    damping : {"linear", "sqrt", "log1p"}, sequence of these, or None, default=None
+        The function of the number of times that a fragment occurs, or several to choose from. None keeps the
+        setting of the vectorizer, which is ``"sqrt"`` by default.
+    words : bool or sequence of bool, default=False
+        Whether the words of the leaves, and the pairs of neighbouring words, become columns beside the
+        fragments, or both to choose from. Identifiers are split at underscores and capitals, and case is
+        ignored. Each tree's words have a row of length 1 of their own.
+    labels : bool or sequence of bool, default=False
+        Whether the labels of the inner nodes become columns likewise, or both to choose from.
     alpha : float or sequence of float, default=(0.01, 0.1, 1.0, 10.0, 100.0)
         The strength α of the penalty, or several values to choose from; the largest of equally good values
         wins.
@@ -84,9 +100,9 @@ class TreeRegressor(RegressorMixin, TreeEstimator):
 
     Attributes
     ----------
-    decay_, alpha_ : float
-        The chosen settings.
-    trials_ : list of RegressionTrial
+    decay_, idf_, damping_, words_, labels_, alpha_ : float, bool, str, bool, bool, float
+        The chosen settings; None for a parameter that the vectorizer or kernel determines.
+    selection_ : list of RegressionTrial
         The settings that were tried, with their R² on the test examples of all folds together; empty if there
         was only one.
     inputs_ : list of ModelInput
@@ -130,9 +146,14 @@ class TreeRegressor(RegressorMixin, TreeEstimator):
         tree_columns: Any = None,
         number_columns: Any = None,
         text_columns: Any = None,
+        pair_columns: Any = None,
         vectorizer: Any = None,
         kernel: TreeKernel | None = None,
         decay: Any = DECAYS,
+        idf: Any = None,
+        damping: Any = None,
+        words: Any = False,
+        labels: Any = False,
         alpha: Any = ALPHAS,
         cv: int = 5,
         tol: float = 1e-4,
@@ -143,9 +164,14 @@ class TreeRegressor(RegressorMixin, TreeEstimator):
         self.tree_columns = tree_columns
         self.number_columns = number_columns
         self.text_columns = text_columns
+        self.pair_columns = pair_columns
         self.vectorizer = vectorizer
         self.kernel = kernel
         self.decay = decay
+        self.idf = idf
+        self.damping = damping
+        self.words = words
+        self.labels = labels
         self.alpha = alpha
         self.cv = cv
         self.tol = tol
@@ -210,20 +236,21 @@ class TreeRegressor(RegressorMixin, TreeEstimator):
         task = RegressionTask(table, y, weight)
         if used.size < len(table):
             task = RegressionTask(table.take(used), y[used], weight[used])
-        self.trials_, chosen = list[RegressionTrial](), 0
+        self.selection_, chosen = list[RegressionTrial](), 0
         if len(choices) * len(alphas) > 1:
             own = None if groups is None else groups[used]
             folds = shuffled_folds(used.size, self.cv, self.random_state, own)
-            self.trials_ = try_all_alphas(choices, alphas, task, folds, trainer, self.n_jobs, progress)
-            order = range(len(self.trials_))
-            chosen = max(order, key=lambda k: (self.trials_[k].r2, self.trials_[k].alpha))
+            self.selection_ = try_all_alphas(choices, alphas, task, folds, trainer, self.n_jobs, progress)
+            order = range(len(self.selection_))
+            chosen = max(order, key=lambda k: (self.selection_[k].r2, self.selection_[k].alpha))
         candidate, self.alpha_ = choices[chosen // len(alphas)], alphas[chosen % len(alphas)]
 
         def solve(rows: Any) -> RidgeFit:
             return trainer(rows, task.y, [self.alpha_], task.sample_weight)
 
         trained = train_inputs(candidate, task, solve, self.n_jobs)
-        self.decay_, self.inputs_, self.columns_ = candidate.settings.decay, trained.inputs, trained.columns
+        self._set_settings(candidate.settings)
+        self.inputs_, self.columns_ = trained.inputs, trained.columns
         self.weights_, self.intercept_ = trained.weights.astype(np.float32), trained.fit.bias
         self.n_iter_ = trained.fit.n_iter
         warn_of_iterations(trained.fit)
@@ -279,9 +306,9 @@ class TreeRegressor(RegressorMixin, TreeEstimator):
         check_is_fitted(self)
         known = {
             "alpha": self.alpha_,
-            "decay": self.decay_,
+            **self._settings._asdict(),
             "iterations": self.n_iter_,
-            "trials": [trial._asdict() for trial in self.trials_],
+            "trials": [trial._asdict() for trial in self.selection_],
         }
         return LinearModel(
             [to_stored(each) for each in self.inputs_], None, self.columns_, self.weights_, self.intercept_,
@@ -292,7 +319,7 @@ class TreeRegressor(RegressorMixin, TreeEstimator):
     def _of_model(cls, model: LinearModel, path: str | os.PathLike[str]) -> Self:
         try:
             training = model.facts["training"]
-            alpha, decay = checked_positive("alpha", training["alpha"]), decay_or_none(training["decay"])
+            alpha, settings = checked_positive("alpha", training["alpha"]), checked_settings(training)
             n_iter = checked_integer("iterations", training["iterations"], at_least=0)
             trials = [_checked_trial(**trial) for trial in training["trials"]]
         except (KeyError, TypeError, ValueError, OverflowError):
@@ -302,10 +329,14 @@ class TreeRegressor(RegressorMixin, TreeEstimator):
             ) from None
         if model.classes is not None:
             raise SourceError(f"cannot read the model {path}: it predicts classes; use TreeClassifier.load")
-        made = cls._with_weights(model, decay=decay, alpha=alpha)
-        made.decay_, made.alpha_, made.n_iter_, made.trials_ = decay, alpha, n_iter, trials
+        made = cls._with_weights(model, **settings._asdict(), alpha=alpha)
+        made.alpha_, made.n_iter_, made.selection_ = alpha, n_iter, trials
+        made._set_settings(settings)
         return made
 
 
-def _checked_trial(decay: Any, alpha: Any, r2: Any) -> RegressionTrial:
-    return RegressionTrial(decay_or_none(decay), checked_positive("alpha", alpha), float(r2))
+def _checked_trial(alpha: Any, r2: Any, **stored: Any) -> RegressionTrial:
+    if stored.keys() - RegressionTrial._fields:
+        raise ParameterError("a trial has unknown entries")
+    settings = checked_settings(stored)._asdict()
+    return RegressionTrial(alpha=checked_positive("alpha", alpha), r2=float(r2), **settings)

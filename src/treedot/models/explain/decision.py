@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from treedot._runtime.array_types import FloatArray
+from treedot.errors import ParameterError
 from treedot.models.explain.linear import LinearFunction
-from treedot.models.explain.removal import Removal, smallest_flip
+from treedot.models.explain.links import LinkShare, link_shares
+from treedot.models.explain.removal import Removal, removal_values, smallest_flip
 from treedot.models.explain.shares import strongest
 from treedot.models.explain.shown import Shown
 from treedot.models.explain.tree_parts import ExplainedTree, explained_tree, with_terms
 from treedot.models.explain.tree_values import REMOVAL, FragmentShare, TreeValues
+from treedot.models.inputs.number_input import NumberInput
 from treedot.models.inputs.table import Table
 from treedot.parameters import checked_flag, checked_integer
-from treedot.trees import Tree
+from treedot.readers import read_tree
+from treedot.trees import Forest, Tree
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,6 +53,11 @@ class Explanation(Shown):
         or if the model predicts numbers.
     flip_sought : bool
         Whether ``flip`` was sought.
+    probability : float or None
+        The probability of the class; None for a model that predicts numbers, or has no calibration.
+    links : list of LinkShare
+        Of a model of pairs, by how much the score falls if a link between both trees is undone, strongest
+        first.
     """
 
     trees: list[TreeValues]
@@ -58,6 +69,8 @@ class Explanation(Shown):
     opposing: list[FragmentShare]
     flip: Removal | None
     flip_sought: bool
+    probability: float | None = None
+    links: list[LinkShare] = field(default_factory=list)
 
     format = "treedot explanation"
 
@@ -73,7 +86,7 @@ class Explanation(Shown):
 
     @property
     def values_are(self) -> str:
-        """What the values of the first tree's nodes are: ``"shapley"`` or ``"removal"``."""
+        """The kind of the first tree's node values: ``"shapley"`` or ``"removal"``."""
         return self.trees[0].values_are
 
     @property
@@ -111,6 +124,9 @@ def explain(
 
     Words and labels beside the fragments are listed as fragments of one node. A label belongs to its node,
     and a word to the node above its leaf; two such nodes share a pair of words equally.
+
+    Of a model with a pair of columns, the trees are those with placeholders for linked words. The lexical
+    overlap is one part of the score, which stays as it is if a subtree is removed or a link undone.
 
     For all other kernels and vectors, the value of a node is the score minus the score of the tree in which
     this node is a leaf, with lengths computed again. ``values_are`` is then ``"removal"``, and there are no
@@ -184,7 +200,64 @@ def explain(
         strongest(fragments, -1, n_fragments),
         smallest_flip(linear, table) if find_flip else None,
         find_flip and linear.classes is not None,
+        linear.probability(scores, number),
+        link_shares(linear, table, row, sign),
     )
+
+
+def explain_by_removal(score: Callable[[Forest], Any], tree: Any, target: Any = None) -> Explanation:
+    """Explain any score of a tree, such as the output of a neural network, by removing subtrees.
+
+    The value of a node is exactly how much the score falls if the children of this node are removed, so that
+    it becomes a leaf. These values overlap: a node's value contains what the nodes below it bring about, so
+    their sum has no meaning. For a linear model of vectors, ``explain`` gives the same values where it has no
+    Shapley values.
+
+    Parameters
+    ----------
+    score : callable
+        Takes a ``Forest`` and returns one number for each tree.
+    tree : bracket text, Tree, nested lists, or a Forest of one tree
+        The tree to explain.
+    target : object, default=None
+        The name of the class whose score this is, for the text.
+
+    Returns
+    -------
+    Explanation
+        The value of every node; there are no fragments.
+
+    Raises
+    ------
+    ParameterError
+        If ``score`` does not return one finite number for each tree.
+    LimitError
+        If the tree is too large.
+
+    See Also
+    --------
+    explain : Explain a linear model by Shapley values, with fragments.
+
+    Examples
+    --------
+    >>> from treedot.models.explain import explain_by_removal
+    >>> found = explain_by_removal(lambda trees: trees.sizes, "(S (A a) (B b))")
+    >>> found.node_values.tolist(), found.values_are
+    ([0.0, 1.0, 0.0, 1.0, 4.0], 'removal')
+    """
+
+    def value_of(trees: Forest) -> FloatArray:
+        values = np.asarray(score(trees), float)
+        if values.shape != (len(trees),):
+            raise ParameterError(f"score must return {len(trees)} numbers, one per tree, not {values.shape}")
+        if not np.isfinite(values).all():
+            raise ParameterError("score must return finite numbers")
+        return values
+
+    forest = read_tree(tree)
+    whole, node_values = removal_values(forest, value_of)
+    values = TreeValues(None, forest[0], node_values, REMOVAL, whole)
+    return Explanation([values], target, whole, {}, 0.0, [], [], None, False)
 
 
 def _part_name(one: TreeValues) -> str:
@@ -198,11 +271,12 @@ def _others(
     """Return the parts of the score that belong to no node, except the bias."""
     found: dict[str, float] = {}
     for part in linear.parts:
-        columns, numbers, texts = part.input.reads
+        columns, _, texts, _ = part.input.reads
         if columns and not part.is_terms:
             where = "" if part.column is None else f" of {part.column}"
             found |= {f"{name}{where}": value for name, value in trees[part.column].others.items()}
-        elif numbers:
+        elif isinstance(part.input, NumberInput):
+            numbers = part.input.columns
             values = part.input.transform(table)[0] * part.weights_at(np.arange(len(numbers)))[row]
             found |= dict(zip(numbers, (sign * values).tolist(), strict=True))
         elif texts:

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from treedot._pages.printable import first_few
 from treedot.errors import ParameterError
+from treedot.models.calibration import Calibration
 from treedot.models.inputs.inputs import Inputs, columns_of, spans
 from treedot.models.inputs.model_input import ModelInput
 from treedot.models.inputs.table import Columns, Table, read_table
@@ -76,11 +77,14 @@ class LinearFunction(NamedTuple):
     classes : list, optional
         The classes in the order of the scores; two classes have one score, which is positive for the second.
         None for a model that predicts numbers.
+    calibration : Calibration, optional
+        What turns scores into probabilities.
     """
 
     parts: list[Part]
     bias: np.ndarray
     classes: list[Any] | None
+    calibration: Calibration | None = None
 
     @classmethod
     def of(cls, model: Any) -> Self:
@@ -88,10 +92,12 @@ class LinearFunction(NamedTuple):
         if isinstance(model, TreeEstimator):
             check_is_fitted(model)
             classes = getattr(model, "classes_", None)
-            return cls._of_inputs(model.inputs_, model.columns_, model.weights_, model.intercept_, classes)
+            linear = cls._of_inputs(model.inputs_, model.columns_, model.weights_, model.intercept_, classes)
+            return linear._replace(calibration=getattr(model, "calibration_", None))
         if isinstance(model, LinearModel):
             inputs = [from_stored(each) for each in model.inputs]
-            return cls._of_inputs(inputs, model.columns, model.weights, model.bias, model.classes)
+            linear = cls._of_inputs(inputs, model.columns, model.weights, model.bias, model.classes)
+            return linear._replace(calibration=model.calibration)
         if not isinstance(model, Pipeline):
             raise ParameterError(f"cannot explain {type(model).__name__}: give {WANTED}")
         steps = [step for _, step in model.steps if step not in (None, "passthrough")]
@@ -160,6 +166,10 @@ class LinearFunction(NamedTuple):
     def scores(self, table: Table) -> np.ndarray:
         """Return the scores of every example; for two classes, only the score of the second."""
         return self.bias + sum(part.scores(table) for part in self.parts)
+
+    def probability(self, scores: np.ndarray, number: int) -> float | None:
+        """Return the probability of a class, given the scores of one example; None without calibration."""
+        return None if self.calibration is None else float(self.calibration.probabilities(scores)[0, number])
 
     def best(self, scores: np.ndarray) -> np.ndarray:
         """Return the number of the predicted class for each row of scores."""

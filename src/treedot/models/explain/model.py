@@ -174,7 +174,7 @@ class _Listed(NamedTuple):
 def _listed(function: LinearFunction, trees: Any, most: int) -> list[_Listed]:
     """Return the fragments of every tree column, then its words and labels."""
     if function.reads.are_named or function.terms:
-        table = read_table(trees, Columns(function.reads.trees))
+        table = read_table(trees, Columns(function.reads.trees, pair=function.reads.pair))
     else:
         table = Table({None: trees})  # read in batches
     fragments = [_fragments(part, table[part.column], most) for part in function.trees]

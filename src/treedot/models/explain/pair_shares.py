@@ -94,7 +94,11 @@ def _summed(nodes: IntArray, shares: FloatArray, n_nodes: int) -> FloatArray:
 
 
 def _adaptive(matches: Matches, weights: FloatArray, decay: float, enough: int, exact: bool) -> FloatArray:
-    """Integrate exactly with ``enough`` points, or with more and more points until the shares converge."""
+    """Return the share of every matched pair.
+
+    ``enough`` points integrate exactly. Without ``exact``, fewer are tried first, then more and more until
+    the shares converge.
+    """
     if exact:
         return _integrated(matches, weights, decay, enough)
     points = FIRST_POINTS

@@ -33,6 +33,9 @@ def _explanation(found: Explanation, color: bool) -> str:
         lines += _tree_lines(one.tree, one.node_values.tolist(), color)
     if any(one.values_are == REMOVAL for one in found.trees):
         lines += ["", values_words("score")]
+    if found.links:
+        lines += ["", links_words()]
+        lines += [f"  {value:+.3f}  {mark} {printable(word)}" for mark, word, value in found.links]
     titles = ("raises it", "lowers it") if found.target is None else ("for", "against")
     for title, fragments in zip(titles, (found.supporting, found.opposing), strict=True):
         if fragments:
@@ -69,8 +72,10 @@ def extent_words(found: ModelExplanation) -> str:
 
 
 def decision_words(found: Explanation) -> str:
-    """Return the explained class, its score and the parts of the score, in words."""
+    """Return the explained class, its probability, its score and the parts of the score, in words."""
     what = "Prediction" if found.target is None else f"Class {printable(str(found.target))}, score"
+    if found.probability is not None:
+        what = f"Class {printable(str(found.target))}, probability {found.probability:.3f}, score"
     parts = ", ".join(f"{printable(name)} {value:+.3f}" for name, value in found.parts)
     return f"{what} {found.score:+.3f} = {parts}"
 
@@ -78,6 +83,11 @@ def decision_words(found: Explanation) -> str:
 def values_words(what: str) -> str:
     """Return a sentence that says what values by removal are; ``what`` is "score" or "kernel"."""
     return f"The value of a node is how much the {what} falls if the node's children are removed."
+
+
+def links_words() -> str:
+    """Return a heading that says what the values of links are."""
+    return "links, and how much the score falls if one is undone:"
 
 
 def flip_words(found: Explanation) -> str:

@@ -1,4 +1,4 @@
-"""What one tree adds to a model's score, for every kind of input: nodes, fragments, and what is left."""
+"""Divide the contribution of one tree to a score among nodes, fragments and a rest, for every input."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def explained_tree(part: Part, forest: Forest, row: int, sign: float) -> Explain
 
 
 def with_terms(found: ExplainedTree, part: Part, forest: Forest, row: int, sign: float) -> ExplainedTree:
-    """Add the words or labels of a tree to its explanation; if values are removals, as one other part."""
+    """Add the words or labels of a tree to its explanation, as a single part if values are removals."""
     assert isinstance(part.input, TermInput)
     if found.values.values_are == REMOVAL:
         return found._replace(others=found.others | {part.input.terms: _score(part, forest, row, sign)})

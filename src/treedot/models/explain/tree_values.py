@@ -1,4 +1,4 @@
-"""What one tree adds to a score: values of its nodes, and contributions of its fragments."""
+"""The contributions of one tree to a score: values of its nodes, and contributions of its fragments."""
 
 from __future__ import annotations
 

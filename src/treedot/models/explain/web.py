@@ -12,9 +12,10 @@ import numpy as np
 from treedot._pages.page import page
 from treedot._pages.printable import printable
 from treedot.models.explain.decision import Explanation
+from treedot.models.explain.links import LinkShare
 from treedot.models.explain.model import FragmentWeight, ModelExplanation
 from treedot.models.explain.pair import PairExplanation, SharedFragment
-from treedot.models.explain.text import decision_words, extent_words, flip_words, values_words
+from treedot.models.explain.text import decision_words, extent_words, flip_words, links_words, values_words
 from treedot.models.explain.tree_values import REMOVAL, SHAPLEY, FragmentShare
 from treedot.trees import Forest, Tree
 from treedot.trees.drawing import DARKEST, STYLE, tree_html
@@ -90,6 +91,7 @@ def _explanation(found: Explanation) -> tuple[str, str]:
             f'<p class="says">{html.escape(decision_words(found))}</p>',
             f"<p>{html.escape(flip_words(found))}</p>",
             *(coloured_tree(one.tree, one.node_values, largest, one.column) for one in found.trees),
+            *_links(found.links),
             *_strongest("For" if found.target is not None else "Raises the prediction", found.supporting),
             *_strongest("Against" if found.target is not None else "Lowers the prediction", found.opposing),
             _meaning(_MEANING, "score", [one.values_are for one in found.trees]),
@@ -136,6 +138,16 @@ def _strongest(title: str, shares: Sequence[FragmentShare | SharedFragment | Fra
     if not shares:
         return []
     return [f"<h2>{title}</h2>", fragment_boxes((_times(share), share.fragment) for share in shares)]
+
+
+def _links(links: Sequence[LinkShare]) -> list[str]:
+    if not links:
+        return []
+    boxes = (
+        f"<div><b>{value:+.3f}</b>{mark} {html.escape(printable(word))}</div>" for mark, word, value in links
+    )
+    title = links_words().removesuffix(":").capitalize()
+    return [f"<h2>{title}</h2>", f'<div class="fragments">{"".join(boxes)}</div>']
 
 
 def fragment_boxes(captioned: Iterable[tuple[str, Tree]]) -> str:

@@ -12,13 +12,15 @@ from treedot._runtime.array_types import Array, FloatArray, IntArray
 from treedot.errors import RangeError, SourceError
 from treedot.models.inputs.model_input import ModelInput, StoredInput
 from treedot.models.inputs.number_input import NumberInput
+from treedot.models.inputs.overlap import OverlapInput
 from treedot.models.inputs.table import Columns, Table
 from treedot.models.inputs.term_input import TermInput
 from treedot.models.inputs.text_input import TextInput
 from treedot.models.inputs.tree_inputs import DenseInput, FragmentInput, KernelInput
 
 KINDS: dict[str, type[StoredInput]] = {
-    kind.kind: kind for kind in (FragmentInput, DenseInput, KernelInput, TermInput, NumberInput, TextInput)
+    kind.kind: kind
+    for kind in (FragmentInput, DenseInput, KernelInput, TermInput, NumberInput, TextInput, OverlapInput)
 }
 MAX_INPUTS = 1000
 
@@ -87,9 +89,11 @@ def restored(configs: Sequence[Any], arrays: Mapping[str, Array]) -> list[Stored
         raise SourceError(f"some arrays belong to no input: {', '.join(list(left)[:3])}")
     columns = columns_of(made)
     read = [
-        name for each in made if not isinstance(each, TermInput) for names in each.reads for name in names
+        name for each in made if not isinstance(each, TermInput) for names in each.reads[:3] for name in names
     ]
-    extra = {each.column for each in made if isinstance(each, TermInput)}.difference(read)
+    extra = {each.column for each in made if isinstance(each, TermInput)}.union(columns.pair).difference(read)
+    if sum(bool(each.reads.pair) for each in made) > 1:
+        raise SourceError("the inputs read more than one pair")
     if extra or not columns.trees or len(set(read)) != len(read) or (None in read and len(read) > 1):
         raise SourceError("the inputs read no trees, or read a column twice, or lack the name of a column")
     return made

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -67,7 +67,7 @@ class NumberInput(StoredInput):
         y: Array | None = None,
         n_jobs: int | None = None,
         sample_weight: FloatArray | None = None,
-    ) -> tuple[Self, FloatArray]:
+    ) -> tuple[NumberInput, FloatArray]:
         """Return the input with the weighted mean and deviation of the examples, and their rows."""
         matrix = self._matrix(table)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -77,7 +77,7 @@ class NumberInput(StoredInput):
             column = self.columns[fine.argmin()]
             raise ParameterError(f"the numbers in column {column!r} are too large: rescale them")
         constant = deviation <= ROUNDING * np.abs(matrix).max(axis=0, initial=0.0)
-        made = type(self)(self.columns, mean, np.where(constant, 1.0, deviation))
+        made = replace(self, mean=mean, scale=np.where(constant, 1.0, deviation))
         return made, made.transform(table)
 
     def _matrix(self, table: Table) -> FloatArray:
@@ -98,14 +98,19 @@ class NumberInput(StoredInput):
         if not columns or not all(isinstance(name, str) for name in columns):
             raise SourceError("an input has column names that are not texts")
         check_arrays(arrays, {"mean": np.float64, "scale": np.float64})
-        mean, scale = arrays["mean"], arrays["scale"]
-        if not mean.size == scale.size == len(columns):
-            raise SourceError("an input of numbers does not have one mean and one scale for each column")
-        if not (np.isfinite(mean).all() and np.isfinite(scale).all() and (scale > 0).all()):
-            raise SourceError(
-                "an input of numbers has a mean or scale that is not finite, or a scale of 0 or less"
-            )
-        return cls(tuple(columns), mean, scale)
+        return cls(tuple(columns), *checked_scores(arrays, len(columns)))
+
+
+def checked_scores(arrays: Mapping[str, Array], n_columns: int) -> tuple[FloatArray, FloatArray]:
+    """Return the stored means and deviations of columns after checking them."""
+    mean, scale = arrays["mean"], arrays["scale"]
+    if not mean.size == scale.size == n_columns:
+        raise SourceError("an input of numbers does not have one mean and one scale for each column")
+    if not (np.isfinite(mean).all() and np.isfinite(scale).all() and (scale > 0).all()):
+        raise SourceError(
+            "an input of numbers has a mean or scale that is not finite, or a scale of 0 or less"
+        )
+    return mean, scale
 
 
 def _mean_and_deviation(

@@ -12,41 +12,55 @@ import numpy as np
 from treedot._pages.printable import first_few
 from treedot._runtime.array_types import FloatArray, IntArray
 from treedot.errors import ParameterError
+from treedot.models.inputs.links import Pairs
 from treedot.readers import read_trees
 from treedot.readers.objects import read_items
 from treedot.readers.on_bad import OnBad
 from treedot.readers.tables import DEFAULT_COLUMN
 from treedot.trees import Forest
 
+Name = str | tuple[str, ...] | None  # of a column, of the two columns of a pair, or of the only column
+
 
 class Columns(NamedTuple):
     """The names of the columns that make up an example; ``trees`` is (None,) if an example is just a tree.
 
+    ``pair`` are two of the tree columns, whose equal words are linked, or none.
+
     Examples
     --------
     >>> Columns.make(None, ["overlap"], None)
-    Columns(trees=('tree',), numbers=('overlap',), texts=())
+    Columns(trees=('tree',), numbers=('overlap',), texts=(), pair=())
     """
 
     trees: tuple[str | None, ...] = (None,)
     numbers: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
+    pair: tuple[str, ...] = ()
 
     @classmethod
-    def make(cls, trees: Any, numbers: Any, texts: Any) -> Self:
+    def make(cls, trees: Any, numbers: Any, texts: Any, pair: Any = None) -> Self:
         """Check the names; without a tree column, trees are in ``tree`` if other columns are named."""
-        given = {"tree_columns": trees, "number_columns": numbers, "text_columns": texts}
+        given = {
+            "pair_columns": pair,
+            "tree_columns": trees,
+            "number_columns": numbers,
+            "text_columns": texts,
+        }
         named = {name: _names(name, value) for name, value in given.items() if value is not None}
+        both = named.get("pair_columns", ())
+        if pair is not None and len(both) != 2:
+            raise ParameterError(f"pair_columns must name two columns of trees, not {pair!r}")
         every = [column for columns in named.values() for column in columns]
         if len(set(every)) != len(every):
             twice = next(column for column in every if every.count(column) > 1)
             raise ParameterError(f"the column {twice!r} is named twice: name every column once")
         if not any(named.values()) and trees is None:
             return cls()
-        chosen = named.get("tree_columns", (DEFAULT_COLUMN,))
+        chosen = (*both, *named.get("tree_columns", () if both else (DEFAULT_COLUMN,)))
         if not chosen:
             raise ParameterError("tree_columns must name at least one column")
-        return cls(chosen, named.get("number_columns", ()), named.get("text_columns", ()))
+        return cls(chosen, named.get("number_columns", ()), named.get("text_columns", ()), both)
 
     @property
     def are_named(self) -> bool:
@@ -55,16 +69,23 @@ class Columns(NamedTuple):
 
 
 class Table:
-    """Columns of equal length: forests, arrays of numbers, lists of texts, or a whole frame."""
+    """Columns of equal length: forests, arrays of numbers, lists of texts, or a whole frame.
 
-    def __init__(self, values: Mapping[str | None, Any]) -> None:
+    Two columns that are a pair hold linked trees; the ``Pairs`` as they were read have the names of both.
+    """
+
+    def __init__(self, values: Mapping[Name, Any]) -> None:
         self._values = dict(values)
 
     def __len__(self) -> int:
         return len(next(iter(self._values.values())))
 
-    def __getitem__(self, name: str | None) -> Any:
+    def __getitem__(self, name: Name) -> Any:
         return self._values[name]
+
+    def with_values(self, values: Mapping[Name, Any]) -> Table:
+        """Return the table with other values in some columns."""
+        return Table(self._values | dict(values))
 
     def take(self, rows: IntArray) -> Table:
         """Return the table of the given rows."""
@@ -88,11 +109,20 @@ def read_table(source: Any, columns: Columns, first_row: int = 0) -> Table:
     if not columns.are_named:
         return Table({None: read_trees(source)})
     found = _named_columns(source, columns)
-    return Table(
-        {name: _trees(found[str(name)], _Places(str(name), first_row)) for name in columns.trees}
-        | {name: _numbers(found[name], _Places(name, first_row)) for name in columns.numbers}
-        | {name: _texts(found[name], _Places(name, first_row)) for name in columns.texts}
-    )
+    values: dict[Name, Any] = {}
+    values |= {name: _trees(found[str(name)], _Places(str(name), first_row)) for name in columns.trees}
+    values |= {name: _numbers(found[name], _Places(name, first_row)) for name in columns.numbers}
+    values |= {name: _texts(found[name], _Places(name, first_row)) for name in columns.texts}
+    return Table(values | _linked(values, columns.pair))
+
+
+def _linked(values: Mapping[Name, Any], pair: tuple[str, ...]) -> dict[Name, Any]:
+    """Return both columns of a pair with linked words, and the pair as it was read."""
+    if not pair:
+        return {}
+    read = Pairs(*(values[name] for name in pair))
+    linked = read.linked()
+    return {pair[0]: linked.texts, pair[1]: linked.hypotheses, pair: read}
 
 
 def readable_rows(

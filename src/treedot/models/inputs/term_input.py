@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from treedot._runtime.array_types import Array, FloatArray, IntArray
+from treedot._runtime.array_types import Array, IntArray
 from treedot._runtime.ragged import places_of
-from treedot._runtime.sorted_arrays import locate
 from treedot.errors import SourceError
-from treedot.models.inputs.hashed_terms import WIDTH, WORD, HashedTerms, Terms, term_rows
-from treedot.models.inputs.model_input import StoredInput, check_arrays, stored_column
+from treedot.models.inputs.hashed_terms import (
+    HashedTerms,
+    HashedTermsInput,
+    Terms,
+    split_words,
+    stored_counts,
+)
+from treedot.models.inputs.model_input import stored_column
 from treedot.models.inputs.table import Table
 from treedot.trees import Forest
-from treedot.vectors.sparse.idf import DocumentCounts, inverse_frequency
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
 
 VERSION = 1  # of the rows below: a change that alters rows needs a new number
-PARTS = re.compile(r"(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_+")  # of snake_case and camelCase
 
 
 class TreeTerms(NamedTuple):
@@ -37,7 +36,7 @@ class TreeTerms(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class TermInput(StoredInput):
+class TermInput(HashedTermsInput):
     """The words or the node labels of trees as sparse rows.
 
     Words are those of the leaves, with identifiers split at underscores and capitals, and the pairs of
@@ -54,63 +53,29 @@ class TermInput(StoredInput):
     """
 
     kind = "terms"
-    is_dense = False
 
     column: str | None
     terms: str  # a key of TERMS
     idf: bool = False
-    counts: DocumentCounts | None = None  # of the training trees, once fitted
-
-    @property
-    def width(self) -> int:
-        """The number of columns of the hash."""
-        return WIDTH
 
     @property
     def learns(self) -> bool:
         """Whether rows have weights that depend on the training trees."""
         return self.idf
 
-    def fitted(
-        self,
-        table: Table,
-        y: Array | None = None,
-        n_jobs: int | None = None,
-        sample_weight: FloatArray | None = None,
-    ) -> tuple[Self, csr_matrix]:
-        """Return the input with the document frequencies of the trees, and their rows."""
-        if not self.idf:
-            return self, self.transform(table)
-        (found, _), hashed = self.occurrences(table[self.column])
-        made = replace(self, counts=DocumentCounts.of([term_rows(found, hashed)]))
-        return made, term_rows(found, hashed, made.weights(hashed.column))
-
-    def transform(self, table: Table, n_jobs: int | None = None) -> csr_matrix:
-        """Return one row for each tree."""
-        (found, _), hashed = self.occurrences(table[self.column])
-        return term_rows(found, hashed, self.weights(hashed.column))
+    def hashed_terms(self, table: Table) -> tuple[Terms, HashedTerms]:
+        """Return the terms of all trees, and their columns and signs."""
+        (terms, _), hashed = self.occurrences(table[self.column])
+        return terms, hashed
 
     def occurrences(self, forest: Forest) -> tuple[TreeTerms, HashedTerms]:
-        """Return the terms of trees, and their columns and signs."""
+        """Return the terms of trees with their nodes, and their columns and signs."""
         found = TERMS[self.terms](forest)
         return found, HashedTerms.of(found.terms.names, self.terms)
-
-    def weights(self, columns: IntArray) -> FloatArray | None:
-        """Return the inverse document frequency of each column; None if all are 1."""
-        if self.counts is None:
-            return None
-        known, place = locate(columns, self.counts.columns)
-        counts = np.zeros(columns.size, np.int64)
-        counts[known] = self.counts.counts[place]
-        return inverse_frequency(counts, self.counts.n_trees)
 
     def config(self) -> dict[str, Any]:
         """Return the settings, and the version of the rows."""
         return {"column": self.column, "terms": self.terms, "idf": self.idf, "version": VERSION}
-
-    def arrays(self) -> dict[str, Array]:
-        """Return the document frequencies."""
-        return {} if self.counts is None else self.counts.arrays()
 
     @classmethod
     def restored(cls, config: Mapping[str, Any], arrays: dict[str, Array]) -> Self:
@@ -118,11 +83,7 @@ class TermInput(StoredInput):
         terms, idf = config.get("terms"), config.get("idf")
         if terms not in TERMS or not isinstance(idf, bool) or config.get("version") != VERSION:
             raise SourceError(f"an input of terms lacks its settings, or does not have version {VERSION}")
-        if not idf:
-            check_arrays(arrays, {})
-            return cls(stored_column(config), terms)
-        check_arrays(arrays, dict.fromkeys(("columns", "documents", "n_trees"), np.int64))
-        return cls(stored_column(config), terms, True, DocumentCounts.from_arrays(arrays, WIDTH))
+        return cls(stored_column(config), terms, idf, counts=stored_counts(arrays, idf))
 
 
 def words_of(forest: Forest) -> TreeTerms:
@@ -136,7 +97,7 @@ def words_of(forest: Forest) -> TreeTerms:
     """
     leaves = np.flatnonzero(forest.arity == 0)
     used, label = np.unique(forest.label[leaves], return_inverse=True)
-    split = [WORD.findall(PARTS.sub(" ", forest.labels[k]).casefold()) for k in used.tolist()]
+    split = [split_words(forest.labels[k]) for k in used.tolist()]
     numbers = {word: k for k, word in enumerate(dict.fromkeys(word for words in split for word in words))}
     flat = np.array([numbers[word] for words in split for word in words], np.int64)
     sizes = np.array([len(words) for words in split], np.int64)

@@ -1,110 +1,50 @@
-"""Train a ``TreeClassifier``, and try its settings by cross-validation."""
+"""Choose among settings by cross-validation, with successive halving."""
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable, Iterator
-from functools import reduce
 from itertools import groupby, product
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
-from treedot._runtime.array_types import Array, BoolArray, FloatArray, IntArray
+from treedot._runtime.array_types import Array, FloatArray, IntArray
 from treedot._runtime.threads import thread_map
-from treedot.models.inputs.inputs import Inputs
-from treedot.models.inputs.model_input import ModelInput
-from treedot.models.inputs.tree_inputs import KernelInput
-from treedot.models.linear_model import best_class
-from treedot.models.training.candidates import Candidate
-from treedot.models.training.coordinate_descent import LinearFit, train_linear
-from treedot.models.training.folds import (
-    Examples,
-    Fold,
-    Task,
-    kernel_folds,
-    narrowed,
-    row_folds,
-    side_by_side,
-)
-from treedot.models.training.kernel_descent import train_kernel
-from treedot.parameters import checked_integer, checked_positive
+from treedot.models.training.candidates import Candidate, plain_candidate
+from treedot.models.training.folds import Fold, Task, folds_of, smallest_class, split_folds
+from treedot.models.training.scoring import Truth, kept, scored
+from treedot.models.training.thresholds import chosen_threshold
+from treedot.models.training.train import Penalty, Trainer, plain_penalty
+from treedot.models.training.trials import Trial
+from treedot.parameters import checked_integer
 
 Progress = Callable[[int, int], object]
-Solver = Callable[[Any], Any]  # rows or a Gram matrix to a fit with ``weights`` and ``bias``
 FEW = 12  # settings that are all tried on all folds
-FINALISTS = 3  # settings that are tried on all folds, if there are more
+FINALISTS = 2  # settings that are tried on all folds, if there are more
 LEAST = 500  # examples that a training of the search gets at least, if there are so many
+ROUGH = 0.1  # the least tolerance of trainings on a part of the examples
 
 
-class Trial(NamedTuple):
-    """Settings that were tried, and their weighted accuracy on the test examples of the folds.
+class HeldOut(NamedTuple):
+    """The positions of the test examples of a fold, and their scores."""
 
-    None stands for a parameter that the vectorizer or kernel determines. ``folds`` is the number of folds
-    whose test examples count; settings with fewer folds than others were dropped early.
+    test: IntArray
+    scores: FloatArray  # (examples, problems)
+
+
+class Selection(NamedTuple):
+    """The outcome of a search.
+
+    ``best`` is the number of the best setting, ``threshold`` is what to subtract from the scores of two
+    classes, and ``held_out`` holds the scores of the best setting on all folds, less the threshold.
     """
 
-    decay: float | None
-    C: float
-    accuracy: float
-    idf: bool | None = None
-    damping: str | None = None
-    words: bool = False
-    labels: bool = False
-    folds: int | None = None
-
-
-class Trained(NamedTuple):
-    """Fitted inputs, the columns of their rows that have weights, and these weights."""
-
-    inputs: list[ModelInput]
-    columns: IntArray
-    weights: FloatArray
-    fit: Any  # of the solver
-
-
-class Trainer(NamedTuple):
-    """The settings of ``train_linear`` and ``train_kernel``, which a call runs."""
-
-    tol: float
-    max_passes: int
-    seed: int
-
-    def __call__(
-        self,
-        rows: Any,
-        positive: BoolArray,
-        costs: FloatArray,
-        row_weight: FloatArray,
-        n_jobs: int | None = None,
-    ) -> LinearFit:
-        """Train on CSR rows or on a Gram matrix."""
-        train: Callable[..., LinearFit] = train_linear if hasattr(rows, "indptr") else train_kernel
-        return train(
-            rows, positive, costs, row_weight=row_weight, tol=self.tol, max_passes=self.max_passes,
-            seed=self.seed, n_jobs=n_jobs,
-        )  # fmt: skip
-
-
-def make_trainer(estimator: Any) -> Trainer:
-    """Return the trainer with an estimator's parameters, after checking them."""
-    return Trainer(
-        checked_positive("tol", estimator.tol),
-        checked_integer("max_passes", estimator.max_passes, at_least=1),
-        checked_integer("random_state", estimator.random_state),
-    )
-
-
-def warn_of_gap(fit: LinearFit, tol: float) -> None:
-    """Warn if training ended with a duality gap above ``tol``."""
-    gap = float(fit.gap.max())
-    if gap > tol:
-        warnings.warn(
-            f"the duality gap is still {gap:.2g} after {fit.passes.max()} passes: raise max_passes or tol",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
+    trials: list[Trial]
+    best: int
+    threshold: float
+    held_out: list[HeldOut]
 
 
 class Rung(NamedTuple):
@@ -129,156 +69,204 @@ class Rung(NamedTuple):
 def rungs(n_settings: int, n_folds: int, n_examples: int) -> list[Rung]:
     """Plan successive halving; a few settings are all tried on all folds.
 
-    A third of the settings stay after training on a ninth of the examples of the first fold, and a third of
-    these after training on a third of them. The rest is trained on all examples of two folds, and the best
-    three are trained on all folds.
+    A quarter of the settings stay after training on a ninth of the examples of the first fold, and a quarter
+    of these after training on a third of them. The rest is trained on all examples of two folds, and the best
+    two on all folds. With few examples, a single training on ``LEAST`` leaves an eighth; if there are fewer
+    in all, two whole folds leave an eighth for all folds.
 
     Examples
     --------
     >>> [rung.keep for rung in rungs(64, 5, 5000)]
-    [21, 7, 3, 1]
+    [16, 4, 2, 1]
     """
     if n_settings <= FEW:
         return [Rung(0, n_folds, 1.0, 1)]
     n_train = n_examples - n_examples // n_folds
-    planned = [
-        Rung(0, 1, max(1 / 9, LEAST / n_train), max(n_settings // 3, FINALISTS)),
-        Rung(0, 1, max(1 / 3, LEAST / n_train), max(n_settings // 9, FINALISTS)),
-    ]
+    share = max(1 / 9, LEAST / n_train)
+    eighth = max(n_settings // 8, FINALISTS)
+    if share < 1 / 4:
+        planned = [Rung(0, 1, share, max(n_settings // 4, FINALISTS))]
+        planned.append(Rung(0, 1, 1 / 3, max(n_settings // 16, FINALISTS)))
+    else:  # a third would not tell much more
+        planned = [Rung(0, 1, share, eighth)] if share < 1 else []
     two = min(2, n_folds)
     return [
-        *(rung for rung in planned if rung.share < 1),
-        Rung(0, two, 1.0, FINALISTS),
+        *planned,
+        Rung(0, two, 1.0, FINALISTS if planned else eighth),
         Rung(two, n_folds, 1.0, 1),
     ]
 
 
+def selected(
+    candidates: list[Candidate],
+    penalties: list[Penalty],
+    task: Task,
+    trainer: Trainer,
+    groups: Array | None,
+    cv: Any,
+    scoring: str,
+    n_jobs: int | None,
+    progress: Progress | None,
+) -> Selection:
+    """Choose among all candidates and penalties; warn and take usual ones if a class has a single example."""
+    n_folds = checked_integer("cv", cv, at_least=2)
+    if smallest_class(task.y) > 1:
+        folds = split_folds(task.y, n_folds, groups)
+        return select(candidates, penalties, task, folds, trainer, scoring, n_jobs, progress)
+    candidate, penalty = plain_candidate(candidates, len(task.y)), plain_penalty(penalties)
+    settings = candidates[candidate].settings
+    values = {"decay": settings.decay, "C": penalties[penalty].C}
+    shown = ", ".join(f"{name} {value:g}" for name, value in values.items() if value is not None)
+    warnings.warn(
+        f"a class has a single tree, so no settings can be chosen by cross-validation: taking {shown}"
+        f"{', idf' if settings.idf else ''}; give every class at least two trees",
+        UserWarning,
+        stacklevel=3,
+    )
+    return Selection([], candidate * len(penalties) + penalty, 0.0, [])
+
+
 def select(
     candidates: list[Candidate],
-    costs: list[float],
+    penalties: list[Penalty],
     task: Task,
     folds: list[tuple[IntArray, IntArray]],
     trainer: Trainer,
+    scoring: str,
     n_jobs: int | None,
     progress: Progress | None,
-) -> tuple[list[Trial], int]:
-    """Try every candidate with every C by successive halving; return the trials, and which is best."""
-    search = _Search(candidates, costs, task, trainer)
+) -> Selection:
+    """Try every candidate with every penalty by successive halving."""
+    search = _Search(candidates, penalties, task, trainer, scoring)
     plan = rungs(len(search.alive), len(folds), len(task.table))
     sizes = [len(search.alive), *(rung.keep for rung in plan)]
     done, total = 0, sum(n * (rung.end - rung.first) for n, rung in zip(sizes, plan, strict=False))
     for rung in plan:
         if rung.first == 0:  # trainings on fewer examples do not count any more
             search.forget()
-        for _ in search.try_alive(rung.of(folds, task.y), n_jobs):
+        for _ in search.try_alive(rung.of(folds, task.y), rung.share < 1, n_jobs):
             done += 1
             if progress is not None:
                 progress(done, total)
         search.keep(rung.keep)
     (best,) = search.alive
-    return search.trials(), best
+    threshold = search.threshold(best)
+    return Selection(search.trials(), best, threshold, search.held_out(best, threshold))
+
+
+class _Result:
+    """The results of one setting: its trainings, and the scores of the test examples that count."""
+
+    def __init__(self) -> None:
+        self.tested: list[IntArray] = []
+        self.found: list[Array] = []
+        self.examples, self.seconds = 0, 0.0
+
+    def add(self, fold: Fold, found: Array, seconds: float) -> None:
+        self.examples = self.examples if self.tested else fold.train.size
+        self.tested.append(fold.test)
+        self.found.append(found)
+        self.seconds += seconds
+
+    def forget(self) -> None:
+        """Forget everything but the time that it took."""
+        self.tested, self.found = [], []
 
 
 class _Search:
-    """The settings of a search, numbered by candidate and then by C, and their results so far."""
+    """The settings of a search, numbered by candidate and then by penalty, and their results so far."""
 
-    def __init__(self, candidates: list[Candidate], costs: list[float], task: Task, trainer: Trainer) -> None:
-        self._candidates, self._costs, self._task, self._trainer = candidates, costs, task, trainer
-        self.alive = list(range(len(candidates) * len(costs)))
-        self._correct, self._tested = np.zeros((2, len(self.alive)))  # sums of weights of test examples
-        self._folds = np.zeros(len(self.alive), np.int64)
+    def __init__(
+        self,
+        candidates: list[Candidate],
+        penalties: list[Penalty],
+        task: Task,
+        trainer: Trainer,
+        scoring: str,
+    ) -> None:
+        self._candidates, self._penalties = candidates, penalties
+        self._task, self._trainer, self._scoring = task, trainer, scoring
+        self.alive = list(range(len(candidates) * len(penalties)))
+        self._results = [_Result() for _ in self.alive]
+        self._scores = np.zeros(len(self.alive))
+        self._truth = Truth(task.number, task.sample_weight, task.classes.size)
 
     def forget(self) -> None:
         """Forget the results of all settings that are alive."""
-        self._correct[self.alive] = self._tested[self.alive] = self._folds[self.alive] = 0
+        for number in self.alive:
+            self._results[number].forget()
 
-    def try_alive(self, folds: list[tuple[IntArray, IntArray]], n_jobs: int | None) -> Iterator[int]:
+    def try_alive(
+        self, folds: list[tuple[IntArray, IntArray]], rough: bool, n_jobs: int | None
+    ) -> Iterator[int]:
         """Try the settings that are alive on folds; yield their numbers as they are done."""
-        by_candidate = groupby(self.alive, lambda number: number // len(self._costs))
-        for candidate, numbers in by_candidate:
-            own, inputs = list(numbers), self._candidates[candidate].inputs
-            make = kernel_folds if self._candidates[candidate].is_kernel else row_folds
-            costs = [self._costs[number % len(self._costs)] for number in own]
-            with thread_map(n_jobs) as run_all:
-                for fold in make(inputs, self._task, folds, n_jobs):
-                    results = run_all(self._correct_weight, [fold] * len(own), costs)
-                    for number, correct in zip(own, results, strict=True):
-                        self._correct[number] += correct
-                        self._tested[number] += self._task.sample_weight[fold.test].sum()
-                        self._folds[number] += 1
-                        yield number
+        by_candidate = groupby(self.alive, lambda number: number // len(self._penalties))
+        own = {candidate: list(numbers) for candidate, numbers in by_candidate}
+        trainer = self._trainer._replace(tol=max(ROUGH, self._trainer.tol)) if rough else self._trainer
+        inputs = [self._candidates[candidate].inputs for candidate in own]
+        names = list(own)
+        with thread_map(n_jobs) as run_all:
+            for place, fold in folds_of(inputs, self._task, folds, n_jobs):
+                numbers = own[names[place]]
+                penalties = [self._penalties[number % len(self._penalties)] for number in numbers]
+                done = run_all(self._try, [trainer] * len(numbers), [fold] * len(numbers), penalties)
+                for number, (scores, seconds) in zip(numbers, done, strict=True):
+                    found = kept(self._scoring, scores) if rough else scores
+                    self._results[number].add(fold, found, seconds)
+                    yield number
 
-    def _correct_weight(self, fold: Fold, cost: float) -> float:
-        """Return the weight of the test examples whose class is predicted correctly."""
-        task, own = self._task, self._task.sample_weight[fold.train]
-        fit = self._trainer(fold.rows, task.positive[fold.train], task.costs * cost, own)
-        scores = fold.left_out @ fit.weights + fit.bias
-        found = best_class(task.classes, scores[:, 0] if fit.bias.size == 1 else scores)
-        return float(task.sample_weight[fold.test][found == task.y[fold.test]].sum())
+    def _try(self, trainer: Trainer, fold: Fold, penalty: Penalty) -> tuple[Array, float]:
+        """Train on a fold; return the scores of its test examples, and the processor time."""
+        start, task = time.thread_time(), self._task
+        fit = trainer(fold.rows, task.positive[fold.train], penalty.costs, task.sample_weight[fold.train])
+        scores = (fold.left_out @ fit.weights + fit.bias).astype(np.float32)
+        return scores, time.thread_time() - start
 
     def keep(self, count: int) -> None:
         """Keep the best settings alive; of equally good ones, those with the lowest numbers."""
-        accuracy = self._accuracy()
-        self.alive = sorted(sorted(self.alive, key=lambda number: -accuracy[number])[:count])
+        for number in self.alive:
+            result = self._results[number]
+            truth = self._truth.take(np.concatenate(result.tested))
+            self._scores[number] = scored(self._scoring, np.concatenate(result.found), truth)
+        ranked = sorted(self.alive, key=lambda number: -self._scores[number])
+        self.alive = sorted(ranked[:count])
+        for number in ranked[count:]:
+            self._results[number].found.clear()
 
-    def _accuracy(self) -> FloatArray:
-        return np.minimum(1.0, self._correct / self._tested)
+    def threshold(self, number: int) -> float:
+        """Return the threshold of a setting that was tried on all folds; 0 for more than two classes."""
+        result = self._results[number]
+        if len(self._task.classes) > 2:
+            return 0.0
+        tested = np.concatenate(result.tested)
+        fold = np.repeat(np.arange(len(result.tested)), [test.size for test in result.tested])
+        scores = np.concatenate(result.found)[:, 0].astype(np.float64)
+        return chosen_threshold(self._scoring, scores, self._truth.take(tested), fold)
+
+    def held_out(self, number: int, threshold: float) -> list[HeldOut]:
+        """Return the scores of a setting that was tried on all folds, less a threshold."""
+        result = self._results[number]
+        return [HeldOut(t, f - threshold) for t, f in zip(result.tested, result.found, strict=True)]
 
     def trials(self) -> list[Trial]:
-        """Return all settings with their results."""
-        settings = product((each.settings for each in self._candidates), self._costs)
+        """Return all settings with their results: first those that got furthest, the best of them first."""
+        settings = list(product((each.settings for each in self._candidates), self._penalties))
+        results, scores = self._results, self._scores
+
+        def order(number: int) -> tuple[Any, ...]:
+            result = results[number]
+            return -len(result.tested), -result.examples, -scores[number], number
+
         return [
-            Trial(C=cost, accuracy=float(accuracy), folds=int(folds), **own._asdict())
-            for (own, cost), accuracy, folds in zip(settings, self._accuracy(), self._folds, strict=True)
+            Trial(
+                C=settings[number][1].C,
+                balanced=settings[number][1].balanced,
+                score=float(scores[number]),
+                folds=len(results[number].tested),
+                examples=results[number].examples,
+                seconds=results[number].seconds,
+                chosen=[number] == self.alive,
+                **settings[number][0]._asdict(),
+            )
+            for number in sorted(range(len(results)), key=order)
         ]
-
-
-def train(candidate: Candidate, C: float, task: Task, trainer: Trainer, n_jobs: int | None) -> Trained:
-    """Fit the inputs to all examples, then train on their rows or kernels."""
-
-    def solve(rows: Any) -> LinearFit:
-        return trainer(rows, task.positive, task.costs * C, task.sample_weight, n_jobs)
-
-    return train_inputs(candidate, task, solve, n_jobs)
-
-
-def train_inputs(candidate: Candidate, task: Examples, solve: Solver, n_jobs: int | None) -> Trained:
-    """Fit the inputs to all examples, then give their rows, or their Gram matrix, to ``solve``."""
-    fitted = (each.fitted(task.table, task.y, n_jobs, task.sample_weight) for each in candidate.inputs)
-    made, rows = zip(*fitted, strict=True)
-    if candidate.is_kernel:
-        return _train_on_kernels(made, rows, solve)
-    columns, narrow = zip(*map(narrowed, rows), strict=True)
-    fit = solve(side_by_side(narrow))
-    return Trained(list(made), _numbered(made, columns), fit.weights, fit)
-
-
-def _train_on_kernels(made: Inputs, rows: tuple[Any, ...], solve: Solver) -> Trained:
-    """Train on the sum of the kernels and dot products of all inputs.
-
-    Kernel inputs keep only the support vectors; all other inputs get the weights ``Σ aᵢ xᵢ``, where a are the
-    weights of the examples that ``solve`` finds.
-    """
-    narrow = [
-        None if isinstance(each, KernelInput) else narrowed(own) for each, own in zip(made, rows, strict=True)
-    ]
-    products = [
-        own if part is None else (part[1] @ part[1].T).toarray()
-        for own, part in zip(rows, narrow, strict=True)
-    ]
-    fit = solve(reduce(np.add, products))
-    support = np.flatnonzero(fit.weights.any(axis=1))
-    inputs, columns, weights = list[ModelInput](), [], []
-    for each, part in zip(made, narrow, strict=True):
-        if isinstance(each, KernelInput):
-            each = KernelInput(each.column, each.kernel, each.trees[support])
-        inputs.append(each)
-        columns.append(np.arange(support.size) if part is None else part[0])
-        weights.append(fit.weights[support] if part is None else part[1].T @ fit.weights)
-    return Trained(inputs, _numbered(inputs, columns), np.concatenate(weights), fit)
-
-
-def _numbered(inputs: Inputs, columns: Any) -> IntArray:
-    """Return the columns of several inputs as columns of the concatenated rows."""
-    first = np.cumsum([0, *(each.width for each in inputs)])
-    return np.concatenate([own + start for own, start in zip(columns, first[:-1], strict=True)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from treedot._runtime.threads import thread_map
 from treedot.errors import ParameterError
 from treedot.models.inputs.table import Table
 from treedot.models.training.candidates import Candidate
-from treedot.models.training.folds import Fold, kernel_folds, row_folds
+from treedot.models.training.folds import Fold, folds_of
 from treedot.models.training.model_selection import Progress
 from treedot.models.training.ridge import RidgeFit, train_ridge
 from treedot.parameters import checked_integer, checked_positive
@@ -31,11 +32,18 @@ class RegressionTask(NamedTuple):
 
 
 class RegressionTrial(NamedTuple):
-    """Settings that were tried, and their weighted R² on the test examples of all folds together."""
+    """Settings that were tried, and their weighted R² on the test examples of all folds together.
+
+    None stands for a parameter that the vectorizer or kernel determines.
+    """
 
     decay: float | None
     alpha: float
     r2: float
+    idf: bool | None = None
+    damping: str | None = None
+    words: bool = False
+    labels: bool = False
 
 
 class RidgeTrainer(NamedTuple):
@@ -143,17 +151,20 @@ def try_all_alphas(
         squares: FloatArray = task.sample_weight[fold.test] @ wrong**2
         return squares
 
-    for i, candidate in enumerate(candidates):
-        make = kernel_folds if candidate.is_kernel else row_folds
-        with thread_map(n_jobs, len(folds)) as run_all:
-            for squares in run_all(test, make(candidate.inputs, task, folds, n_jobs)):
+    encoded = folds_of([candidate.inputs for candidate in candidates], task, folds, n_jobs)
+    with thread_map(n_jobs, len(folds)) as run_all:
+        while some := list(islice(encoded, len(folds))):  # only these are in memory
+            places, parts = zip(*some, strict=True)
+            for i, squares in zip(places, run_all(test, parts), strict=True):
                 errors[i] += squares
                 done += len(alphas)
                 if progress is not None:
                     progress(done, total)
     return [
         RegressionTrial(
-            candidate.settings.decay, alpha, r_squared(float(errors[i, j]), task.y, task.sample_weight)
+            alpha=alpha,
+            r2=r_squared(float(errors[i, j]), task.y, task.sample_weight),
+            **candidate.settings._asdict(),
         )
         for i, candidate in enumerate(candidates)
         for j, alpha in enumerate(alphas)

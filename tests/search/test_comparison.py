@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from strategies import trees
+from strategies import examples, trees
 from treedot import Forest, FragmentVectorizer, Tree, compare, dot_products, edit_distance, similarity
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(trees(), trees())
 def test_all_numbers_are_those_of_the_functions_they_are_named_after(a, b):
     found = compare(a, b)

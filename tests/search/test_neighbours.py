@@ -159,3 +159,28 @@ def test_classes_of_kernels_are_refused_by_name():
     message = r"not the class SubsetTreeKernel: pass SubsetTreeKernel\(normalize=True\)"
     with pytest.raises(ParameterError, match=message):
         nearest(FragmentVectorizer().transform(forest), rerank=SubsetTreeKernel, trees=forest)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("expand", [1, 4, 100])
+def test_dense_queries_are_expanded_by_their_own_nearest(seed, expand):
+    rng = np.random.default_rng(seed)
+    X, Y = (rng.standard_normal((count, 6)) for count in (9, 30))
+    for queries, others in ((X, Y), (Y, None)):
+        against = Y if others is None else others
+        products = queries @ against.T
+        if others is None:
+            np.fill_diagonal(products, -np.inf)
+        near = np.argsort(-products, axis=1)[:, : min(expand, len(against) - (others is None))]
+        sums = queries + against[near].sum(axis=1)
+        expected = sums / np.linalg.norm(sums, axis=1, keepdims=True) @ against.T
+        if others is None:
+            np.fill_diagonal(expected, -np.inf)
+        rows, values = nearest(queries, others, 5, expand=expand)
+        assert (rows == np.argsort(-expected, axis=1)[:, :5]).all()
+        assert values == pytest.approx(-np.sort(-expected, axis=1)[:, :5])
+
+
+def test_sparse_queries_cannot_be_expanded():
+    with pytest.raises(ParameterError, match="expand needs dense vectors"):
+        nearest(csr_matrix(np.eye(3)), k=1, expand=1)

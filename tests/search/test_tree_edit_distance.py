@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from strategies import random_tree, trees
+from strategies import examples, random_tree, trees
 from treedot import Tree, edit_distance
 from treedot.errors import LimitError
 from treedot.search import align
@@ -30,13 +30,13 @@ def distance(a: tuple[Tree, ...], b: tuple[Tree, ...]) -> int:
     return of(a, b)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(trees(max_leaves=6), trees(max_leaves=6))
 def test_the_distance_is_that_of_the_definition(a, b):
     assert edit_distance(a, b) == edit_distance(b, a) == distance((a,), (b,))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(trees(max_leaves=10), trees(max_leaves=10))
 def test_the_pairs_are_a_mapping_of_trees_that_costs_the_distance(a, b):
     pairs = align(a, b).tolist()

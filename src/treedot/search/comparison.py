@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from treedot.clones.similarity import multiset_similarity, similarity
@@ -70,7 +71,7 @@ def compare(a: Any, b: Any) -> Comparison:
     """
     x, y = read_tree(a), read_tree(b)
     rows = FittedRows(SparseSpec(damping="sqrt")).transform(Forest.concat([x, y]))
-    ours, theirs = _productions(x), _productions(y)
+    ours, theirs = productions_of(x), productions_of(y)
     try:
         edits = edit_distance(x, y)
     except LimitError:
@@ -88,13 +89,14 @@ def compare(a: Any, b: Any) -> Comparison:
     )
 
 
-def _productions(forest: Forest) -> Counter[str]:
-    start, child = forest.children
-    text = [forest.labels[label] for label in forest.label]
+def productions_of(forest: Forest) -> Counter[str]:
+    """Return how often each production occurs in the trees of a forest, as ``label → children``."""
+    start, child = (array.tolist() for array in forest.children)
+    text = [forest.labels[label] for label in forest.label.tolist()]
     return Counter(
-        f"{text[node]} → {' '.join(text[c] for c in child[start[node] : start[node + 1]])}"
-        for node in range(forest.n_nodes)
-        if forest.arity[node]
+        f"{text[node]} → {' '.join([text[c] for c in child[first:last]])}"
+        for node, (first, last) in enumerate(pairwise(start))
+        if last > first
     )
 
 

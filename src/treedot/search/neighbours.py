@@ -33,6 +33,7 @@ def nearest(
     rerank: Any = None,
     trees: Any = None,
     candidates: int = 100,
+    expand: int = 0,
     n_jobs: int | None = None,
     device: str = "cpu",
     elements: int | None = None,
@@ -58,6 +59,10 @@ def nearest(
         With ``rerank``, the trees of X; or, if Y is given, a pair (trees of X, trees of Y).
     candidates : int, default=100
         With ``rerank``, the number of candidates to rank again.
+    expand : int, default=0
+        Add to each query, a dense vector, this number of its nearest rows, and scale the sum to length 1;
+        then search again. It helps to find all of a large family; a query with fewer relatives than
+        ``expand`` is drawn away from them.
     n_jobs : int, default=None
         The number of threads for sparse rows; -1 uses all cores. The results do not depend on it. Dense
         vectors are compared by BLAS, which has its own threads.
@@ -116,10 +121,17 @@ def nearest(
         raise ParameterError("there are no rows to compare with")
     k = min(k, most)
     wanted = min(checked_candidates(rerank, candidates, k), most)
+    if expand := min(checked_integer("expand", expand, at_least=0), most):
+        if sparse:
+            raise ParameterError("expand needs dense vectors, such as those of a TreeMetric")
+        near, _ = nearest(X, Y, expand, n_jobs=n_jobs, device=device, elements=elements)
+        X = _expanded(X, others, near)
     forests = None if rerank is None else _forests(trees, X.shape[0], None if Y is None else others.shape[0])
     if sparse:
         X, others = real_rows(X), real_rows(others)
-    other = None if Y is None else others
+    is_apart = Y is not None or expand > 0
+    other = others if is_apart else None
+    wanted += Y is None and is_apart  # each row finds itself, too
     if device != "cpu":
         if sparse:
             raise DeviceError(f"sparse rows need device='cpu', not {device!r}")
@@ -130,6 +142,8 @@ def nearest(
         rows, values = _sparse_nearest(X, other, wanted, n_jobs)
     else:
         rows, values = _dense_nearest(X, other, wanted, n_jobs)
+    if Y is None and is_apart:
+        rows, values = _without_own(rows, values)
     if forests is None:
         return rows, values
     return ranked_again(rerank, forests[0], forests[1].__getitem__, rows, k, n_jobs)
@@ -152,6 +166,23 @@ def _forests(trees: Any, rows: int, others: int | None) -> tuple[Forest, Forest]
         if len(forest) != count:
             raise ParameterError(f"{name} has {count} rows, but there are {len(forest)} trees for it")
     return forests
+
+
+def _expanded(X: np.ndarray, others: np.ndarray, near: np.ndarray) -> np.ndarray:
+    """Return the sums of each row and its nearest rows, scaled to length 1; sums of zeros stay zeros."""
+    sums = np.array(X, np.result_type(X.dtype, others.dtype, np.float32))
+    for column in near.T:
+        sums += others[column]
+    lengths = np.sqrt(np.einsum("ij,ij->i", sums, sums, dtype=np.float64))
+    return sums / np.where(lengths > 0, lengths, 1.0).astype(sums.dtype)[:, None]
+
+
+def _without_own(rows: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the found rows without each row itself, or without the last where it is not among them."""
+    own = rows == np.arange(len(rows))[:, None]
+    own[~own.any(axis=1), -1] = True
+    kept = len(rows), rows.shape[1] - 1
+    return rows[~own].reshape(kept), values[~own].reshape(kept)
 
 
 def _is_sparse(X: Any) -> bool:

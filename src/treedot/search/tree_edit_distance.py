@@ -116,7 +116,10 @@ def _nodes(forest: Forest, i: int) -> _Nodes:
 
 
 def _cells(tree: _Nodes) -> int:
-    """Return the number of rows of all tables; multiplied by the other tree's, the number of cells."""
+    """Return the rows of all tables that this tree needs.
+
+    The work for two trees is the product of their numbers, the cells of all tables.
+    """
     return int((tree.key_roots - tree.first[tree.key_roots] + 1).sum())
 
 

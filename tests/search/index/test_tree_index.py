@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from strategies import ANY_LABEL, random_forest, trees
+from strategies import ANY_LABEL, examples, random_forest, trees
 from treedot import (
     Forest,
     FragmentVectorizer,
@@ -90,7 +90,7 @@ def test_numpy_finds_the_same_as_compiled_code(small, monkeypatch, k):
 
 
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.lists(trees(), min_size=1, max_size=12), st.lists(trees(), min_size=1, max_size=3))
 def test_any_trees_can_be_indexed_and_taken_out_again(tmp_path_factory, some, queries):
     forest = Forest.from_trees(some)
@@ -102,7 +102,7 @@ def test_any_trees_can_be_indexed_and_taken_out_again(tmp_path_factory, some, qu
         assert found.tolist() == expected.tolist()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.lists(trees(ANY_LABEL), min_size=1, max_size=5))
 def test_labels_may_be_any_text(tmp_path_factory, some):
     index = TreeIndex.build(some, tmp_path_factory.mktemp("index") / "x")
@@ -323,7 +323,7 @@ def test_an_index_that_grows_and_shrinks_is_as_if_built_anew(small, tmp_path, mo
     assert sorted(path.name for path in tmp_path.iterdir()) == ["anew", "small.index"]
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(st.data(), st.lists(trees(), min_size=1, max_size=8), st.lists(trees(), max_size=4))
 def test_any_rows_can_leave_and_any_trees_come(tmp_path_factory, data, some, more):
     index = TreeIndex.build(some, tmp_path_factory.mktemp("index") / "x")
@@ -412,7 +412,7 @@ def rewritten(index, change):
     ("change", "message"),
     [
         (lambda d, a: d.clear(), "not an index"),
-        (lambda d, a: d.update(version=2), "version 2"),
+        (lambda d, a: d.update(version=4), "version 4"),
         (lambda d, a: d.update(fingerprint="other"), "fingerprint 'other'"),
         (lambda d, a: d.update(trees=3), "170 trees, not 3"),
         (lambda d, a: d.pop("vectorizer"), "cannot be rebuilt"),
@@ -420,7 +420,7 @@ def rewritten(index, change):
         (lambda d, a: d["vectorizer"].update(decay=0.5), "fingerprint"),
         (lambda d, a: d["vectorizer"].update(idf=True), "cannot be rebuilt"),
         (lambda d, a: d.update(vectorizer=3), "cannot be rebuilt"),
-        (lambda d, a: d.update(reading=[1]), "how its trees were read"),
+        (lambda d, a: d.update(reading=[1]), "its settings of reading"),
         (lambda d, a: a.pop("lists.row"), "'row' is missing"),
         (lambda d, a: a.update({"lists.value": a["lists.value"].astype(int)}), "'value' is missing or has"),
         (lambda d, a: a.update({"lists.value": a["lists.value"][1:]}), "inconsistent lengths"),

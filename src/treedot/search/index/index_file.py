@@ -6,24 +6,31 @@ import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from treedot._runtime.array_types import IntArray
+from treedot._runtime.array_types import FloatArray, IntArray
 from treedot._runtime.jit import njit_borrowing
-from treedot._storage.files import open_plain
+from treedot._runtime.sorted_arrays import locate
+from treedot._storage.files import identity, open_plain
 from treedot._storage.safetensors import mapped_arrays, write_arrays
 from treedot.errors import SourceError, SpecMismatchError, TreedotError
 from treedot.languages import LANGUAGES
 from treedot.readers.code.grammars import PARSER, checked_versions, grammar_versions
 from treedot.search.index.inverted_index_writer import InvertedIndexWriter, Lists
+from treedot.search.index.learned_search import LearnedRows
 from treedot.trees import Forest
 from treedot.trees.packed import PackedTrees, PackedWriter
 from treedot.vectors.files import INDEX_FORMAT, check_is
+from treedot.vectors.metric.metric import Metric
 from treedot.vectors.sparse.fitted_rows import FittedRows, fingerprint_of
+from treedot.vectors.sparse.idf import inverse_frequency
 
-VERSION = 1
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+VERSION, METRIC_VERSION, WEIGHTED_VERSION = 1, 2, 3  # of plain indexes, with a metric, weighted by rarity
 
 LIST_TYPES = {"column": ("i4", "i8"), "start": ("i8",), "row": ("i4",), "value": ("f4", "f8")}
 BATCH = 4096  # trees per batch
@@ -38,18 +45,8 @@ class IndexFile(NamedTuple):
     trees: PackedTrees
     lists: Lists
     identity: tuple[int, ...]  # see ``identity_of``
-
-
-def identity_of(path: Path) -> tuple[int, ...] | None:
-    """Return values that change when another file takes this name; None if there is no file."""
-    try:
-        return _identity(path.stat())
-    except OSError:
-        return None
-
-
-def _identity(found: os.stat_result) -> tuple[int, ...]:
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+    learned: LearnedRows | None = None  # a metric, and what it needs of every tree
+    idf: bool = False  # whether the lists are weighted by the rarity of their columns among these rows
 
 
 def write_index(
@@ -58,28 +55,37 @@ def write_index(
     forests: Iterable[Forest],
     *,
     reading: Mapping[str, Any],
+    idf: bool = False,
     kept: tuple[IndexFile, IntArray] | None = None,
+    metric: Metric | None = None,
     check: Callable[[], object] = lambda: None,
     n_jobs: int | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> None:
     """Write an index of the given trees, after the rows that are ``kept`` of another index.
 
-    Kept rows are copied, not computed again. ``check`` is called just before the file takes its place.
+    Kept rows are copied, not computed again; with ``idf``, all are weighted anew. ``check`` is called just
+    before the file takes its place.
     """
     languages, kept_languages = set[str](), set[str]()
-    with InvertedIndexWriter(target) as lists, PackedWriter(target) as trees:
+    lengths = list[tuple[FloatArray, FloatArray]]()
+    with InvertedIndexWriter(target, idf) as lists, PackedWriter(target) as trees:
         if kept is not None:
             old, numbers = kept
             check_order(old.lists, len(old.trees), target)
             lists.add_lists(old.lists, numbers, len(old.trees))
+            if old.learned is not None:
+                lengths.append(old.learned.taken(numbers)[1:])
             for start in range(0, numbers.size, BATCH):
                 with stored_trees(target):
                     forest = old.trees.take(numbers[start : start + BATCH])
                 trees.add(forest)
                 kept_languages |= _languages(forest)
         for forest in forests:
-            lists.add(rows.transform(forest, n_jobs))
+            made = rows.transform(forest, n_jobs)
+            lists.add(made)
+            if metric is not None:
+                lengths.append(metric.row_lengths(made, n_jobs))
             trees.add(forest)
             languages |= _languages(forest)
             if progress is not None:
@@ -89,7 +95,7 @@ def write_index(
         settings, learned = rows.settings, rows.arrays
         description = {
             "format": INDEX_FORMAT,
-            "version": VERSION,
+            "version": WEIGHTED_VERSION if idf else VERSION,
             "fingerprint": fingerprint_of(settings, learned),
             "vectorizer": settings,
             "reading": dict(reading),
@@ -103,6 +109,11 @@ def write_index(
             "lists": lists.finish(n_jobs),
             "vectorizer": learned,
         }
+        if metric is not None:
+            known_lengths = (np.concatenate(parts) for parts in zip(*lengths, strict=True))
+            held = LearnedRows(metric, *known_lengths)
+            groups["metric"], description["metric"] = held.arrays(), held.settings()
+            description["version"] = METRIC_VERSION
         arrays = {f"{group}.{name}": array for group in groups for name, array in groups[group].items()}
         check()
         write_arrays(target, description, arrays)
@@ -112,7 +123,7 @@ def read_index(path: str | os.PathLike[str]) -> IndexFile:
     """Map an index file into memory; raise SourceError if it is not an index, or is damaged."""
     try:
         with open_plain(path) as file:
-            identity = _identity(os.fstat(file.fileno()))
+            known = identity(os.fstat(file.fileno()))
             description, arrays = mapped_arrays(file, path)
     except SourceError:
         check_is(path, "TreeIndex.open")
@@ -120,10 +131,11 @@ def read_index(path: str | os.PathLike[str]) -> IndexFile:
     if description.get("format") != INDEX_FORMAT:
         check_is(path, "TreeIndex.open")
         raise SourceError(f"{path} is not an index of trees: make one with TreeIndex.build")
-    if description.get("version") != VERSION:
+    version = description.get("version")
+    if version not in ((METRIC_VERSION,) if "metric" in description else (VERSION, WEIGHTED_VERSION)):
         raise SourceError(
-            f"{path} is an index of version {description.get('version')!r}, but this treedot reads "
-            f"version {VERSION}: build it again"
+            f"{path} is an index of version {version!r}, but this treedot reads "
+            f"versions {VERSION} to {WEIGHTED_VERSION}: build it again"
         )
     try:
         settings, learned = description["vectorizer"], _group(arrays, "vectorizer")
@@ -141,13 +153,31 @@ def read_index(path: str | os.PathLike[str]) -> IndexFile:
         grammars = checked_versions(description.get("grammars", {}))
         trees = PackedTrees(_group(arrays, "trees"))
         lists = _checked_lists(_group(arrays, "lists"))
+        held = None
+        if "metric" in description:
+            stored = description["metric"], _group(arrays, "metric")
+            held = LearnedRows.from_stored(*stored, rows, len(trees))
     except (SourceError, TypeError) as error:
         raise SourceError(f"{path} is damaged: {error}") from None
     if not isinstance(reading, dict):
-        raise SourceError(f"{path} is damaged: how its trees were read is not a JSON object")
+        raise SourceError(f"{path} is damaged: its settings of reading are not a JSON object")
     if len(trees) != description.get("trees"):
         raise SourceError(f"{path} is damaged: it holds {len(trees)} trees, not {description.get('trees')!r}")
-    return IndexFile(rows, reading, grammars, trees, lists, identity)
+    return IndexFile(rows, reading, grammars, trees, lists, known, held, version == WEIGHTED_VERSION)
+
+
+def weighted_rows(file: IndexFile, forest: Forest) -> csr_matrix:
+    """Return the rows of trees with the weights of an index."""
+    rows = file.rows.transform(forest)
+    if not file.idf:
+        return rows
+    known, number = locate(rows.indices.astype(file.lists.column.dtype), file.lists.column)
+    counts = np.zeros(rows.nnz, np.int64)
+    counts[known] = np.asarray(file.lists.start[number + 1]) - file.lists.start[number]
+    rows.data = rows.data * inverse_frequency(counts.clip(0, len(file.trees)), len(file.trees))
+    row = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+    rows.data /= np.sqrt(np.bincount(row, rows.data**2, rows.shape[0]))[row]
+    return rows
 
 
 def _languages(forest: Forest) -> set[str]:

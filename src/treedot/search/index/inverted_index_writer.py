@@ -13,6 +13,7 @@ from treedot._runtime.threads import thread_map
 from treedot._storage.growing_array import GrowingArray
 from treedot.errors import LimitError
 from treedot.parameters import n_threads
+from treedot.vectors.sparse.idf import inverse_frequency
 
 BUCKETS = 256  # ranges of columns that are sorted one by one
 RECORDS = 1 << 23  # non-zeros that are held in memory before they are spilled
@@ -41,11 +42,15 @@ class InvertedIndexWriter(contextlib.ExitStack):
     ----------
     target : Path
         The file that the lists are for. Its folder needs space for about 20 bytes per non-zero.
+    idf : bool, default=False
+        Multiply every column by its inverse document frequency among the rows, and bring the rows to length 1
+        again. Existing lists must have such weights, too; they are taken off first.
     """
 
-    def __init__(self, target: Path) -> None:
+    def __init__(self, target: Path, idf: bool = False) -> None:
         super().__init__()
         self._target = target
+        self._idf = idf
         self._spilled: tuple[GrowingArray, ...] = ()  # columns, rows, values
         self._ends: list[np.ndarray] = []  # for every portion, where its buckets end
         self._waiting: list[Any] = []
@@ -75,16 +80,17 @@ class InvertedIndexWriter(contextlib.ExitStack):
         if lists.row.size:
             places = np.arange(1, BUCKETS) * lists.row.size // BUCKETS
             self._limits = lists.column[np.searchsorted(lists.start, places, "right") - 1]
+        weight = idf_weights(lists.start, n_rows)
         number = np.full(n_rows, -1, np.int32)
         number[rows] = np.arange(rows.size, dtype=np.int32)
         for start in range(0, lists.row.size, RECORDS):
             stop = min(start + RECORDS, lists.row.size)
-            first, last = np.searchsorted(lists.start, start, "right") - 1, np.searchsorted(lists.start, stop)
-            lengths = np.diff(lists.start[first : last + 1].clip(start, stop))
             row = number[lists.row[start:stop]]
             kept = row >= 0
-            column = np.repeat(lists.column[first:last], lengths)
-            self._waiting.append((column[kept], row[kept], lists.value[start:stop][kept]))
+            column, value = _spread(lists.column, lists.start, start, stop), lists.value[start:stop]
+            if self._idf:
+                value = value / _spread(weight, lists.start, start, stop)
+            self._waiting.append((column[kept], row[kept], value[kept]))
             self._n_waiting += int(kept.sum())
             self._spill()
         self.n_rows = rows.size
@@ -122,7 +128,24 @@ class InvertedIndexWriter(contextlib.ExitStack):
                     for file, array in zip(lists.values(), (column, begin, row, value), strict=True):
                         file.append(array)
         lists["start"].append([len(lists["row"])])
-        return lists
+        return self._weighted(lists) if self._idf else lists
+
+    def _weighted(self, lists: dict[str, GrowingArray]) -> dict[str, GrowingArray]:
+        """Return the lists with the weights of their columns, in rows of length 1."""
+        bounds = lists["start"].read(0, len(lists["start"]))
+        weight, squares = idf_weights(bounds, self.n_rows), np.zeros(self.n_rows)
+        size = len(lists["row"])
+        portions = [(start, min(start + RECORDS, size)) for start in range(0, size, RECORDS)]
+
+        def weighted(start: int, stop: int) -> np.ndarray:
+            return lists["value"].read(start, stop) * _spread(weight, bounds, start, stop)
+
+        for portion in portions:
+            squares += np.bincount(lists["row"].read(*portion), weighted(*portion) ** 2, self.n_rows)
+        values = self._file(lists["value"].dtype)
+        for portion in portions:
+            values.append(weighted(*portion) / np.sqrt(squares[lists["row"].read(*portion)]))
+        return lists | {"value": values}
 
     def _bucket(self, bucket: int) -> Records:
         """Return the records of a bucket in the order of their rows."""
@@ -132,6 +155,17 @@ class InvertedIndexWriter(contextlib.ExitStack):
             for file in self._spilled
         )
         return columns, rows, values
+
+
+def idf_weights(start: np.ndarray, n_rows: int) -> np.ndarray:
+    """Return the inverse document frequency of every column: its list has one entry for each row."""
+    return inverse_frequency(np.diff(start), n_rows)
+
+
+def _spread(of_columns: np.ndarray, bounds: np.ndarray, start: int, stop: int) -> np.ndarray:
+    """Return for each entry from ``start`` to ``stop`` the value of its column; lists end at ``bounds``."""
+    first, last = np.searchsorted(bounds, start, "right") - 1, np.searchsorted(bounds, stop)
+    return np.repeat(of_columns[first:last], np.diff(bounds[first : last + 1].clip(start, stop)))
 
 
 def _sorted_lists(records: Records) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

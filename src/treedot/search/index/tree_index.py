@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from treedot._storage.files import check_target
+from treedot._storage.files import check_target, identity_of
 from treedot._storage.locks import lock
 from treedot.errors import ParameterError, SourceError
 from treedot.parameters import checked_flag, checked_integer
@@ -23,16 +23,17 @@ from treedot.readers.code.grammars import grammar_changes
 from treedot.search.index.index_file import (
     BATCH,
     IndexFile,
-    identity_of,
     read_index,
     stored_trees,
+    weighted_rows,
     write_index,
 )
+from treedot.search.index.index_rows import rows_of, rows_of_metric
+from treedot.search.index.learned_search import LearnedSearch
 from treedot.search.index.posting_search import best_rows
 from treedot.search.rerank import checked_candidates, ranked_again
 from treedot.trees import Forest
-from treedot.vectors.sparse.fitted_rows import FittedRows
-from treedot.vectors.spec import MAX_FEATURES, SparseSpec
+from treedot.vectors.metric.metric import Metric
 
 if TYPE_CHECKING:
     from treedot.vectors.fragment_vectorizer import FragmentVectorizer
@@ -77,7 +78,7 @@ class TreeIndex:
 
     @property
     def vectorizer(self) -> FragmentVectorizer:
-        """The vectorizer that turns trees and queries into rows."""
+        """The vectorizer that turns trees and queries into rows, before the weights of ``idf``."""
         from treedot.vectors.fragment_vectorizer import FragmentVectorizer
 
         return FragmentVectorizer._of_rows(self._file.rows)
@@ -88,9 +89,19 @@ class TreeIndex:
         return self._file.rows.fingerprint
 
     @property
+    def metric(self) -> Metric | None:
+        """The learned similarity that the index holds, if any."""
+        return None if self._file.learned is None else self._file.learned.metric
+
+    @property
     def reading(self) -> dict[str, Any]:
         """How the trees were read, as given to ``build``."""
         return self._file.reading
+
+    @property
+    def idf(self) -> bool:
+        """Whether fragments are weighted by their rarity among the trees of the index."""
+        return self._file.idf
 
     @property
     def grammars(self) -> dict[str, str]:
@@ -108,6 +119,8 @@ class TreeIndex:
         path: str | os.PathLike[str],
         vectorizer: FragmentVectorizer | None = None,
         *,
+        metric: Metric | None = None,
+        idf: bool = False,
         overwrite: bool = False,
         reading: Mapping[str, Any] | None = None,
         n_jobs: int | None = None,
@@ -126,6 +139,13 @@ class TreeIndex:
         vectorizer : FragmentVectorizer, default=None
             Turns trees into rows; by default ``FragmentVectorizer(n_features=2**30)``. An index stores only
             the columns that occur, so many columns cost nothing, and fragments hardly ever collide.
+        metric : Metric, default=None
+            A learned similarity, as ``TreeMetric`` learns it from trees; then leave out ``vectorizer``, since
+            the metric has its own. The index holds it, and ``search`` goes by it.
+        idf : bool, default=False
+            Whether to weigh every fragment by its rarity among the trees of the index: the inverse document
+            frequency of ``FragmentVectorizer``, counted again whenever the index changes. Queries get the
+            same weights. The vectorizer must normalise rows, and must not have weights of its own.
         overwrite : bool, default=False
             Whether to replace an existing file, once the new one is complete. By default, an existing file
             is an error, since an index can take hours to build.
@@ -139,9 +159,16 @@ class TreeIndex:
         """
         target = Path(path)
         check_target(target, *_files_of(source))
-        replace = checked_flag("overwrite", overwrite)
+        replace, weighted = checked_flag("overwrite", overwrite), checked_flag("idf", idf)
         _check_free(target, replace)
-        rows = _rows_of(vectorizer)
+        if weighted and metric is not None:
+            raise ParameterError("a metric has weights of its own: leave out idf")
+        rows = rows_of(vectorizer) if metric is None else rows_of_metric(metric, vectorizer)
+        if weighted and not (rows.spec.normalize and rows.idf is False and rows.spec.rest is None):
+            raise ParameterError(
+                "idf=True weighs normalised rows without weights and without a rest: use a "
+                "FragmentVectorizer with normalize=True, idf=False and rest=None"
+            )
         forests = _batches(source, target)
         with lock(target):
             _check_free(target, replace)  # another process may have created it meanwhile
@@ -150,6 +177,8 @@ class TreeIndex:
                 rows,
                 forests,
                 reading=reading or {},
+                metric=metric,
+                idf=weighted,
                 check=partial(_check_free, target, replace),
                 n_jobs=n_jobs,
                 progress=progress,
@@ -336,7 +365,9 @@ class TreeIndex:
             self._file.rows,
             _batches(trees, self.path),
             reading=self.reading,
+            idf=self._file.idf,
             kept=(self._file, rows),
+            metric=self.metric,
             check=self._check_is_current,
             n_jobs=n_jobs,
             progress=progress,
@@ -403,11 +434,20 @@ class TreeIndex:
             return [value for part in parts for value in trees.column(name, part)]
 
     def search(
-        self, trees: Any, k: int = 10, *, rerank: Any = None, candidates: int = 100, n_jobs: int | None = None
+        self,
+        trees: Any,
+        k: int = 10,
+        *,
+        rerank: Any = None,
+        candidates: int = 100,
+        learned: bool = True,
+        expand: int = 0,
+        n_jobs: int | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return for every tree the ``k`` trees of the index with the largest dot products, best first.
 
-        The search is exact. Dot products are cosines if the vectorizer normalises rows.
+        The search is exact. Dot products are cosines if the vectorizer normalises rows. If the index holds a
+        metric, the similarities are the learned ones, and every query reads all rows.
 
         Parameters
         ----------
@@ -420,6 +460,12 @@ class TreeIndex:
             products are ranked again by this kernel, and the returned values are kernels.
         candidates : int, default=100
             With ``rerank``, the number of candidates to rank again.
+        learned : bool, default=True
+            Whether to use the metric of the index, if it holds one; otherwise, the dot products of rows.
+        expand : int, default=0
+            Add to each query the vectors of this number of its nearest trees, then search again. This needs a
+            metric. It helps to find all of a large family of trees, more than any other option; a query with
+            fewer relatives than ``expand`` is drawn away from them.
         n_jobs : int, default=None
             The number of threads; -1 uses all cores. The results are the same.
 
@@ -436,8 +482,16 @@ class TreeIndex:
         wanted = min(checked_candidates(rerank, candidates, k), n_rows)
         queries = read_trees(trees)
         self._warn_of_grammars(queries.columns.get("language", ()))
-        made = file.rows.transform(queries)
-        rows, values = best_rows(file.lists, n_rows, made, wanted, n_jobs, self.path)
+        expand = min(checked_integer("expand", expand, at_least=0), n_rows)
+        if file.learned is None or not checked_flag("learned", learned):
+            if expand:
+                raise ParameterError("expand needs an index that holds a metric, and learned=True")
+            made = weighted_rows(file, queries)
+            rows, values = best_rows(file.lists, n_rows, made, wanted, n_jobs, self.path)
+        else:
+            take = partial(self._forest, file)
+            search = LearnedSearch(file.lists, file.learned, take, self.path, n_jobs)
+            rows, values = search.best(queries, wanted, expand)
         if rerank is None:
             return rows, values
         return ranked_again(rerank, queries, partial(self._forest, file), rows, k, n_jobs)
@@ -447,19 +501,6 @@ class TreeIndex:
             f"<TreeIndex of {len(self)} trees, {self._file.lists.column.size} columns, {self.nnz} non-zeros: "
             f"{self.path}>"
         )
-
-
-def _rows_of(vectorizer: FragmentVectorizer | None) -> FittedRows:
-    """Return the settings of the rows of an index."""
-    if vectorizer is None:
-        return FittedRows(SparseSpec(n_features=MAX_FEATURES), parameters={"damping": None, "n_jobs": None})
-    from treedot.vectors.fragment_vectorizer import FragmentVectorizer
-
-    if not isinstance(vectorizer, FragmentVectorizer):
-        raise ParameterError(
-            f"an index needs sparse rows: use a FragmentVectorizer, not {type(vectorizer).__name__}"
-        )
-    return vectorizer._rows()
 
 
 def _check_free(target: Path, overwrite: bool) -> None:

@@ -16,7 +16,7 @@ pytest.importorskip("pyarrow")
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from strategies import random_forest
+from strategies import examples, random_forest
 from treedot import Forest, Tree, batch, find_duplicates
 from treedot.batch import Reading
 from treedot.batch.pair_search import plan_pair_search
@@ -81,6 +81,8 @@ def check_same(found, groups):
         assert max(row["nodes"] for row in mine) == group.nodes
         for row in mine:
             assert [row[name] for name in FIGURES] == [getattr(group, name) for name in FIGURES]
+            also = [(partner["row"], partner["similarity"]) for partner in row["also"]]
+            assert also == [(p.tree, p.similarity) for p in group.also if p.member == row["row"]]
 
 
 def files(folder):
@@ -105,8 +107,23 @@ def test_the_groups_of_all_files_are_those_of_all_trees(table, tmp_path, pool):
     assert batch.status(tmp_path / "out").parts > 10
 
 
+def test_pairs_that_no_group_shows_are_in_the_table(tmp_path, pool):
+    parts = [f"(s{k} a b)" for k in range(40)]
+    chain = [Tree.parse(f"(f {' '.join(parts[k : k + 20])})") for k in range(20)]
+    write(tmp_path / "one.tsv", chain[:10])
+    write(tmp_path / "two.tsv", chain[10:])
+    found = batch.find_duplicates(tmp_path / "*.tsv", tmp_path / "out", pool, **LOW)
+    groups = find_duplicates(chain, **LOW)
+    check_same(found, groups)
+    partners = [partner for some in found["also"].to_pylist() for partner in some]
+    assert len(partners) == sum(len(group.also) for group in groups) > 0
+    assert all(p["file"].endswith("one.tsv" if p["row"] < 10 else "two.tsv") for p in partners)
+
+
 @pytest.mark.slow
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(15), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     seed=st.integers(0, 10**6),
     count=st.integers(1, 40),
@@ -265,6 +282,7 @@ def test_where_one_that_makes_the_index_fails_one_other_does(table, tmp_path, po
     assert begun == [1, 1]
 
 
+@pytest.mark.slow
 def test_what_is_damaged_is_made_again(table, tmp_path, pool):
     how, out = {"shard_size": 2000, **LOW}, tmp_path / "out"
     batch.find_duplicates(table, out, pool, **how)
@@ -377,7 +395,7 @@ def test_where_no_tree_is_large_enough_the_table_is_empty(table, tmp_path, pool)
     assert len(batch.find_duplicates(tmp_path / "none.mrg", tmp_path / "none", pool)) == 0
 
 
-@pytest.mark.parametrize("name", ["group", "band", "row", "nodes", "tree_key", "productions"])
+@pytest.mark.parametrize("name", ["group", "band", "row", "nodes", "also", "tree_key", "productions"])
 def test_a_column_with_a_name_of_the_result_is_to_be_renamed(tmp_path, pool, name):
     (tmp_path / "t.tsv").write_text(f"tree\t{name}\n(S (A a))\t7\n")
     with pytest.raises(IncompleteError, match=rf"rename the column\(s\) \['{name}'\]"):

@@ -431,9 +431,9 @@ def test_the_first_version_of_feather_is_refused(tmp_path, pool):
 def test_errors_of_the_system_are_told_without_numbers(table, tmp_path, pool, monkeypatch):
     missing = tmp_path / "none.parquet"
     missing.symlink_to(tmp_path / "nowhere")
-    with pytest.raises(SourceError, match=r"cannot open .*none\.parquet: No such file or directory$"):
+    with pytest.raises(SourceError, match=r"cannot open .*none\.parquet: no such file or folder$"):
         batch.encode(missing, tmp_path / "out", SPARSE, pool)
-    with pytest.raises(SourceError, match=r"cannot open .*nowhere\.arrow: No such file or directory$"):
+    with pytest.raises(SourceError, match=r"cannot open .*nowhere\.arrow: no such file or folder$"):
         split_file(str(tmp_path / "nowhere.arrow"), None, 1)
     batch.plan_encode(table, tmp_path / "out", SPARSE)
     too_many = OSError(errno.EMFILE, os.strerror(errno.EMFILE), "trees.tsv")

@@ -12,10 +12,10 @@ from scipy.sparse import csr_matrix
 from sklearn.svm import LinearSVC
 
 from treedot import Forest, FragmentVectorizer, LinearModel, TreeClassifier, read_trees, train_files
+from treedot._storage.described_folder import digest_of_config
 from treedot.batch import streaming
 from treedot.batch.training_folder import Job, SoleFolder
 from treedot.errors import ParameterError, SourceError
-from treedot.models.model_folder import digest_of_config
 from treedot.models.training import block_visits, training_settings, tree_blocks
 from treedot.models.training.coordinate_descent import Descent, PassFigures, Rows, visit_rows
 
@@ -223,13 +223,28 @@ def test_settings_are_chosen_on_a_sample_and_only_once(folder, monkeypatch):
     (size,) = seen
     assert 120 <= size < 150  # as many of every block, and the first of every class
     trials = model.facts["training"]["trials"]
-    assert [(trial["decay"], trial["C"]) for trial in trials] == [
+    assert {(trial["decay"], trial["C"]) for trial in trials} == {
         (d, C) for d in (0.2, 0.4) for C in (0.01, 1)
-    ]
-    best = max(trials, key=lambda trial: trial["accuracy"])
+    }
+    best = max(trials, key=lambda trial: trial["score"])
     assert (spec_of(model).decay, model.facts["training"]["C"]) == (best["decay"], best["C"])
     train(folder, **{**settings, "max_passes": 3})
     assert seen == [size]
+
+
+def test_the_scores_held_out_of_the_sample_give_probabilities(folder, tmp_path):
+    settings = {"decay": (0.2, 0.4), "C": 1, "cv": 3, "max_passes": 2}
+    model, trees = train(folder, **settings), read_trees(QUESTIONS)
+    assert "calibration" not in model.facts["training"]
+    p = model.predict_proba(trees)
+    own = np.searchsorted(model.classes, np.array(trees.columns["label"]))
+    assert -np.log(p[np.arange(len(trees)), own]).mean() < 0.3
+    again = train(folder, **settings)
+    assert (again.predict_proba(trees) == p).all()
+    for other in ({"calibrate": False}, {"decay": 0.2}):
+        without = train(tmp_path / "other", **settings | other)
+        assert without.calibration is None
+        shutil.rmtree(tmp_path / "other")
 
 
 def test_the_model_is_one_as_any_other(folder, tmp_path):
@@ -314,7 +329,7 @@ def test_wrong_settings_are_told_and_leave_nothing(folder, settings, message):
         ("label\ttree\na\t(A b)\na\t(B b)\n", "at least two classes, not only \\['a'\\]"),
         ("label\ttree\na\t(A b)\n\t(B b)\n", "'label': 1 of 2 trees have no class, the first is tree 2"),
         ("kind\ttree\na\t(A b)\nb\t(B b)\n", "no column 'label'; the columns are 'kind'"),
-        ("label\ttree\n", "there is no tree in it"),
+        ("label\ttree\n", "contains no tree"),
     ],
 )
 def test_what_cannot_be_learned_is_told_and_leaves_nothing(folder, tmp_path, table, message):

@@ -14,11 +14,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from treedot._storage.described_folder import digest_of_config
 from treedot._storage.files import read_plain, remove_folder, write_folder, write_whole
 from treedot._storage.locks import lock
 from treedot.errors import ParameterError, SourceError
 from treedot.models.linear_model import LinearModel
-from treedot.models.model_folder import digest_of_config, read_model
+from treedot.models.model_folder import read_model
 from treedot.models.training.tree_blocks import belonging
 
 REQUEST, WRITTEN = "request.json", "written.json"

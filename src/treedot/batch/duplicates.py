@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treedot._runtime.array_types import Array, IntArray
+from treedot._runtime.array_types import Array, BoolArray, IntArray
 from treedot._runtime.sorted_arrays import locate
 from treedot._storage.locks import lock
 from treedot.batch.pair_index import PairIndex
@@ -38,9 +38,10 @@ from treedot.batch.production_lists import ProductionLists
 from treedot.batch.run import OnDone, Paths, Workers, planned, run
 from treedot.batch.status import DUPLICATES, PAIRS, is_complete
 from treedot.clones.duplicates import MIN_NODES, THRESHOLD, OnLimit, checked_settings
-from treedot.clones.groups import DuplicateGroup, groups_of
-from treedot.clones.information import Information
-from treedot.clones.near_duplicates import Compared, NearDuplicates
+from treedot.clones.groups import DuplicateGroup, Partner
+from treedot.clones.information import Information, in_languages, languages_of, trees_of_languages
+from treedot.clones.listed import groups_of
+from treedot.clones.near_duplicates import Compared, NearDuplicates, worth_a_look
 from treedot.clones.places import PLACE
 from treedot.clones.similarity import Multisets, SimilarPairs
 from treedot.parameters import checked_path
@@ -81,7 +82,8 @@ def find_duplicates(
     client : object, default=None
         What runs the tasks, as in ``encode``.
     threshold : float, default=0.7
-        The lowest similarity, as in ``treedot.find_duplicates``.
+        The similarity from which on rare shared productions are enough, as in ``treedot.find_duplicates``.
+        Pairs below it need further evidence.
     min_nodes : int, default=40
         Smaller trees are ignored.
     workers : int, default=None
@@ -104,8 +106,9 @@ def find_duplicates(
         A row for every member of every group, the most important groups first. The columns are the number of
         the ``group``, from 0, and its ``similarity``, ``agreement``, ``bits`` and ``band``; then ``row``, the
         number of the tree among all inputs, from 0, which also orders the members; its ``nodes``, the columns
-        of its input, and its ``file``. The folder holds the same table as ``duplicates.arrow``. None if other
-        shares are not done yet; the last share returns the groups of all.
+        of its input, and its ``file``. ``also`` lists the near-duplicates of the member that no group shows
+        with it, as their ``row``, ``file`` and ``similarity``. The folder holds the same table as
+        ``duplicates.arrow``. None if other shares are not done yet; the last share returns the groups of all.
 
     Examples
     --------
@@ -150,14 +153,16 @@ def _merge(folder: Path, plan: Plan, pair_plan: Plan, on_limit: OnLimit | None) 
     kinds, rows, copies = _involved(index, pairs)
     members, files = _members(folder, plan, rows)
     multisets = index.by_size.of(kinds)
+    information = _information(index, multisets, _in_languages(folder, plan, index))
     compared = Compared(
         members["nodes"].to_numpy(),
         {name: members[name].to_pylist() for name in GROUPED_BY if name in members.column_names},
         copies,
         multisets,
-        _information(index, multisets),
+        information,
     )
-    near = NearDuplicates(compared, pairs.among(kinds), plan.work["threshold"])
+    threshold = plan.work["threshold"]
+    near = NearDuplicates(compared, worth_a_look(pairs.among(kinds), information, threshold), threshold)
     found = _table(groups_of(near), members, files)
     write_result(folder / DUPLICATES, found)
     return found
@@ -224,19 +229,39 @@ def _members(folder: Path, plan: Plan, rows: IntArray) -> tuple[Any, list[str]]:
         return pa.concat_tables(chosen, promote_options="permissive").combine_chunks(), files
 
 
-def _information(index: PairIndex, multisets: Multisets) -> Information:
-    """Return the information of the productions of some trees, from their frequency among all trees."""
+def _in_languages(folder: Path, plan: Plan, index: PairIndex) -> BoolArray:
+    """Return a table that says in which languages each tree of the index has copies."""
+    languages = list[str]()
+    for shard in plan.shards:
+        table, _ = read_part(folder / shard.part, plan.sealed)
+        columns = {name: table[name].to_pylist() for name in ("language",) if name in table.column_names}
+        languages += languages_of(columns, len(table))
+    copies = {row: [row] for row in index.tree_row.tolist()}
+    for first, other in index.copies.tolist():
+        copies[first].append(other)
+    return in_languages(languages, list(copies.values()))
+
+
+def _information(index: PairIndex, multisets: Multisets, table: BoolArray) -> Information:
+    """Return the information of the productions of some trees, from their frequency among all trees.
+
+    ``table`` says in which languages each tree of the index has copies.
+    """
     is_first = multisets.elements & 1 == 0  # a production's first occurrence in its tree
     wanted, productions = np.unique(multisets.elements[is_first], return_inverse=True)
     bounds = np.concatenate([[0], np.cumsum(is_first)])[multisets.bounds]
     may_be_wanted, frequency = np.zeros(1 << FILTER_BITS, np.bool_), np.zeros(len(wanted), np.int64)
+    occurs = np.zeros((table.shape[1], len(wanted)), bool)
     may_be_wanted[_filtered(wanted)] = True
     for start in range(0, len(index.by_size.elements), CHUNK):
         elements = index.by_size.elements[start : start + CHUNK]
-        elements = elements[may_be_wanted[_filtered(elements)]]
-        _, number = locate(elements, wanted)
+        places = np.flatnonzero(may_be_wanted[_filtered(elements)])
+        known, number = locate(elements[places], wanted)
         frequency += np.bincount(number, minlength=len(wanted))
-    return Information(productions, bounds, frequency, len(index.tree_row))
+        trees = np.searchsorted(index.by_size.bounds, start + places[known], side="right") - 1
+        for language, is_in in enumerate(table.T):
+            occurs[language, number[is_in[trees]]] = True
+    return Information(productions, bounds, frequency, trees_of_languages(occurs, table))
 
 
 def _filtered(elements: IntArray) -> IntArray:
@@ -249,9 +274,24 @@ def _table(groups: list[DuplicateGroup], members: Any, files: list[str]) -> Any:
     from treedot.trees.arrow import pa
 
     each = [(number, group, i) for number, group in enumerate(groups) for i in group.members]
+    known = with_files(members, files)
     kinds = {"similarity": pa.float64(), "agreement": pa.float64(), "bits": pa.float64(), "band": pa.string()}
     made = {"group": pa.array([number for number, _, _ in each], pa.int64())}
     for name, kind in kinds.items():
         made[name] = pa.array([getattr(group, name) for _, group, _ in each], kind)
-    chosen = with_files(members, files).take(pa.array([i for _, _, i in each], pa.int64()))
-    return pa.table({**made, **{name: chosen[name] for name in chosen.column_names}})
+    chosen = known.take(pa.array([i for _, _, i in each], pa.int64()))
+    partners = [[partner for partner in group.also if partner.member == i] for _, group, i in each]
+    also = _partners(partners, known["row"].to_pylist(), known["file"].to_pylist())
+    return pa.table({**made, **{name: chosen[name] for name in chosen.column_names}, "also": also})
+
+
+def _partners(partners: Iterable[Iterable[Partner]], rows: list[int], files: list[Any]) -> Any:
+    """Return the column of the partners that members have outside their groups."""
+    from treedot.trees.arrow import pa
+
+    found = [
+        [{"row": rows[tree], "file": str(files[tree]), "similarity": value} for _, tree, value in some]
+        for some in partners
+    ]
+    kind = pa.struct({"row": pa.int64(), "file": pa.string(), "similarity": pa.float64()})
+    return pa.array(found, pa.list_(kind))

@@ -31,14 +31,14 @@ from treedot.batch.training_folder import TRAINING, TREES, State, TrainingFolder
 from treedot.errors import IncompleteError, ParameterError
 from treedot.models.classes import class_names
 from treedot.models.linear_model import LinearModel
-from treedot.models.model_folder import check_model_target
+from treedot.models.model_folder import MODEL
 from treedot.models.training.training_settings import (
     choose,
     described_settings,
     make_classifier,
     make_problems,
 )
-from treedot.models.tree_classifier import COSTS, DECAYS, TreeClassifier
+from treedot.models.tree_classifier import DECAYS, TreeClassifier
 from treedot.parameters import checked_integer, checked_path
 from treedot.readers.on_bad import OnBad
 from treedot.readers.ranges import Reading, checked_reading, iter_range
@@ -60,8 +60,10 @@ def fit(
     *,
     label: str,
     decay: Any = DECAYS,
-    C: Any = COSTS,
+    damping: Any = None,
+    C: Any = "auto",
     cv: int = 5,
+    scoring: str = "auto",
     class_weight: Any = None,
     random_state: int = 0,
     rounds: int = ROUNDS,
@@ -101,13 +103,17 @@ def fit(
         ``concurrent.futures.Executor``. All machines must reach files and folders by the same paths.
     label : str
         The column of the classes; its values are converted to strings.
-    decay : float or sequence of float, default=(0.1, 0.2, 0.4)
-        The decay λ. If several λ or C are given, the calling process chooses among them on a random sample of
-        20,000 trees.
-    C : float or sequence of float, default=(1.0, 10.0, 100.0)
+    decay : float or sequence of float, default=(0.2, 0.4)
+        The decay λ. If several λ, C or kinds of damping are given, the calling process chooses among them on
+        a random sample of 20,000 trees.
+    damping : {"linear", "sqrt", "log1p"}, sequence of these, or None, default=None
+        The function of the number of times that a fragment occurs, as in ``TreeClassifier``.
+    C : float, sequence of float or "auto", default="auto"
         The cost of errors, as in ``TreeClassifier``.
     cv : int, default=5
         The number of folds of the cross-validation.
+    scoring : str, default="auto"
+        The score by which they are chosen, as for ``TreeClassifier``.
     class_weight : dict or "balanced", default=None
         The factor of C of each class, as in ``TreeClassifier``.
     random_state : int, default=0
@@ -164,9 +170,10 @@ def fit(
     target = checked_path("out", out)
     usual = Path(f"{target}.training")
     folder = usual if checkpoint is None else checked_path("checkpoint", checkpoint)
-    check_model_target(target, overwrite or is_written(folder, target))
+    MODEL.check_target(target, overwrite or is_written(folder, target))
     check_apart(target, folder)
-    settings = {"decay": decay, "C": C, "cv": cv, "class_weight": class_weight, "random_state": random_state}
+    settings = {"decay": decay, "C": C, "cv": cv, "scoring": scoring, "class_weight": class_weight}
+    settings |= {"random_state": random_state, "damping": damping}
     classifier = make_classifier({"vectorizer": vectorizer, **settings})
     request = {
         **described_settings(classifier),
@@ -185,6 +192,8 @@ def fit(
             remove_folder(folder)
             raise
         model = training.run()
+        if reading.column is not None:
+            model.facts["data"]["column"] = reading.column
         save_model(model, target, folder, overwrite)
     return model
 

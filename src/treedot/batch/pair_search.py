@@ -13,6 +13,7 @@ from treedot._storage.files import write_folder
 from treedot.batch.pair_index import PairIndex, file_digests, write_pair_index
 from treedot.batch.plan import Input, Plan, Shard
 from treedot.batch.work import SMALL_TREE, Columns, Source, Work
+from treedot.clones.near_duplicates import reach
 from treedot.clones.similarity import BLOCK, partners, production_multisets, similar_pairs
 from treedot.errors import SourceError
 from treedot.readers import read_trees
@@ -54,11 +55,11 @@ class PairSearch(Work):
         from treedot.trees.arrow import pa
 
         by_size, index, *_ = self._index
-        begin, end = source.range.begin, source.range.end
+        begin, end, threshold = source.range.begin, source.range.end, self.description["threshold"]
         seen = np.full(end, -1, np.int32)
         for start in range(begin, end, BLOCK):
             block = range(start, min(start + BLOCK, end))
-            found = partners(by_size, index, block, self.description["threshold"], seen)
+            found = partners(by_size, index, block, reach(threshold), seen, threshold)
             limits = np.full(len(found.limited), A_LIMIT)
             yield (
                 {
@@ -90,6 +91,7 @@ def _description(of: Plan, files: dict[str, str]) -> dict[str, Any]:
         "order": "content",  # the order of trees of equal size; without this key, that of reading
         "fingerprint": of.fingerprint,
         "threshold": of.work["threshold"],
+        "lowest": reach(of.work["threshold"]),  # without this key, the threshold
         "files": files,
     }
 
@@ -97,7 +99,7 @@ def _description(of: Plan, files: dict[str, str]) -> dict[str, Any]:
 def plan_pair_search(parts: list[Path], folder: Path, of: Plan) -> None:
     """Write the index of a plan's parts to a folder, and a plan that cuts the index into ranges of trees."""
     with write_folder(folder) as aside:
-        write_pair_index(parts, aside, of.work["threshold"])
+        write_pair_index(parts, aside, reach(of.work["threshold"]))
         n_trees = (aside / "tree_row.bin").stat().st_size // 8
         ends = [*range(TREES_OF_A_TASK, n_trees, TREES_OF_A_TASK), n_trees]
         shards = [Shard(0, end - 1 - (end - 1) % TREES_OF_A_TASK, end, 0, 0) for end in ends if n_trees]

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from treedot._storage.described_folder import CONFIG, WEIGHTS
 from treedot._storage.files import read_plain, write_whole
 from treedot.batch.work import SMALL_TREE, Columns, Source, Work, taken
 from treedot.errors import ParameterError, SourceError
 from treedot.models.inputs.table import Table, read_table, readable_rows
 from treedot.models.linear_model import LinearModel
-from treedot.models.model_folder import CONFIG, WEIGHTS
 from treedot.readers import read_trees
 from treedot.readers.ranges import Reading, checked_reading
 from treedot.trees import Forest

@@ -18,7 +18,7 @@ from treedot.readers import read_trees
 from treedot.trees import Forest
 
 LISTS = ("row", "nodes", "tree_key", "productions")  # columns of the parts
-OWN = ("group", "similarity", "agreement", "bits", "band", "row", "nodes")  # columns of the result
+OWN = ("group", "similarity", "agreement", "bits", "band", "row", "nodes", "also")  # columns of the result
 
 
 class ProductionLists(Work):

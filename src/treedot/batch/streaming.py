@@ -141,7 +141,10 @@ def held_training(
 
     check = partial(make_problems, classifier)
     with sole_folder(checkpoint, request, class_column, batches, check) as folder:
-        yield _train(folder, classifier, class_column, tell)
+        model = _train(folder, classifier, class_column, tell)
+        if reading["column"] is not None:
+            model.facts["data"]["column"] = reading["column"]
+        yield model
 
 
 def _described(files: list[Any]) -> dict[str, Any]:

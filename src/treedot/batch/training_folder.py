@@ -377,7 +377,7 @@ class SoleFolder(TrainingFolder):
         return read_json(path, self.identity)
 
     def write_job(self, job: Job) -> None:
-        """Set the settings of a pass; they need no file, since they follow from the others."""
+        """Set the settings of a pass. They are not stored, since they follow from the others."""
         self.job = job
 
     def load(self, rounds: int = 0) -> State:

@@ -15,7 +15,7 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize("seed", ["1 1", "1 10", "2 32"])
+@pytest.mark.parametrize("seed", ["1 1", "1 5", "2 32"])
 def test_the_gate_fails_exactly_where_a_changed_function_has_a_new_partner(tmp_path, seed):
     verdicts = list(sequence(Random(seed), tmp_path, steps=6))
     assert [verdict for verdict in verdicts if not verdict.is_right] == []

@@ -1,0 +1,1 @@
+"""The pages of the server, as HTML without inline style or script."""

@@ -1,0 +1,40 @@
+import signal
+import subprocess
+import sys
+
+import httpx
+import pytest
+
+from treedot.cli import main
+
+
+def test_the_command_prints_its_address_answers_and_ends_on_a_signal():
+    command = [sys.executable, "-m", "treedot", "serve", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        address = process.stdout.readline().strip()
+        try:
+            assert httpx.get(address, timeout=60, trust_env=False).status_code == 200
+        finally:
+            process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 130
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--index", "nothing.index"], "no such file"),
+        (["--model", "nothing.model"], "no such file"),
+        (["--origin", "trees.example.org"], "--origin must be like https"),
+        (["--origin", "https://trees.example.org/path"], "--origin must be like https"),
+        (["--port", "-1"], "--port must be"),
+        (["--port", "65536"], "--port must be at most 65535"),
+    ],
+)
+def test_bad_options_are_reported(options, message, capsys):
+    assert main(["serve", *options]) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_a_port_that_is_taken_is_reported(site, capsys):
+    assert main(["serve", "--port", str(site.base_url.port)]) == 1
+    assert "choose another" in capsys.readouterr().err

@@ -356,7 +356,10 @@ def test_info_describes_indexes_vectorizers_and_other_arrays(trees, tmp_path, ca
     assert main(["info", str(tmp_path / "trees.index"), "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["file"].startswith("an index of trees")
-    assert (facts["trees"], facts["fingerprint"]) == (12, index.fingerprint)
+    assert (facts["trees"], facts["fingerprint"], facts["idf"]) == (12, index.fingerprint, False)
+    TreeIndex.build(forest, tmp_path / "rare.index", idf=True)
+    assert main(["info", str(tmp_path / "rare.index"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["idf"] is True
 
     vectorizer = FragmentVectorizer(n_features=None, decay=0.3).fit(forest)
     vectorizer.save(tmp_path / "fragments")
@@ -410,7 +413,8 @@ def test_check_tells_what_is_required_from_what_is_optional(capsys, monkeypatch)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     main(["check"])
     assert (
-        "missing  pyarrow: Parquet and Arrow files; pip install 'treedot[parquet]'" in capsys.readouterr().out
+        "missing  pyarrow: Parquet and Arrow files; run: pip install pyarrow, or install treedot again with "
+        "the extra 'parquet'" in capsys.readouterr().out
     )
 
 
@@ -490,7 +494,7 @@ def test_check_tells_what_is_required_from_what_is_optional(capsys, monkeypatch)
         ),
         (["encode", "good.mrg", "-o", "v.npy", *SMOOTHED], 1, "cannot open nothing.txt"),
         (["gram", "good.mrg", "-o", "K.npy", "--start", "root"], 1, "or choose --kernel route"),
-        (["gram", "good.mrg", "-o", "K.npy", "--convention", "kelp"], 1, "one of 'paper', 'collins-duffy'"),
+        (["gram", "good.mrg", "-o", "K.npy", "--convention", "kelp"], 1, "use --convention collins-duffy"),
         (
             ["kernel", "(a b)", "(a b)", "--kernel", "route", "--leaves"],
             1,

@@ -41,8 +41,16 @@ Path("t.mrg").write_text("\n".join(trees))
 Path("t.tsv").write_text("label\ttree\n" + "".join(f"{k % 2}\t{tree}\n" for k, tree in enumerate(trees)))
 rows = [f"{k % 2}\t{tree}\t{trees[k // 2]}\t{k}\tnote {k}\n" for k, tree in enumerate(trees)]
 Path("pairs.tsv").write_text("label\ttree\tother\tsize\tnote\n" + "".join(rows))
+Path("g.tsv").write_text("group\ttree\n" + "".join(f"{k % 8}\t{tree}\n" for k, tree in enumerate(trees)))
 Path("t.py").write_text("def f(x):\n    return x + 1\n")
 Path("t.json").write_text('[{"a": 1}, 2]')
+Path("code").mkdir()
+block = "".join(f"    total = sum(x * {k} for x in items[{k}:] if x > {k})\n" for k in range(4))
+for name, other in (("a", "    while x: x = f(x, [x])\n"), ("b", "    del y[0:2], x.z\n")):
+    extra = "".join(f"    {name} = ({name}, x[{'-' * k}{k}])\n" for k in range(9))
+    Path("code", f"{name}.py").write_text(
+        f"def f(x):\n{other}{block}{extra}\ndef g(x):\n{other}{block}    return {{}}\n"
+    )
 commands = ["info t.mrg", "info t.tsv", "info t.py", "info t.json", "gram t.mrg --against t.tsv -o K.npy"]
 for kind in ("", "--rest dense", "--rest blocks", "--damping log1p", "--no-normalize", "--dtype float64"):
     commands += [f"encode t.tsv -o r.npz {kind}", "info r.npz"]
@@ -55,6 +63,11 @@ for kind in ("subset", "subtree", "bounded"):
     commands += [f"kernel t.mrg t.tsv --kernel {kind}", f"kernel t.mrg t.tsv --kernel {kind} --normalize"]
 commands += ["index t.py t.mrg -o c.index", "index t.py -o c.index --update", "search c.index t.py"]
 commands += ["similar t.py t.py", "cluster t.py t.mrg -o c.csv"]
+commands += ["dups code", "dups code --unit file --blocks"]
+commands += ["tune g.tsv --group group -o metric --n-columns 64 2048"]
+commands += ["index t.mrg -o m.index --metric metric", "search m.index t.mrg --expand 2"]
+commands += ["encode t.mrg -o d.npy --vectors dense -d 1024"]
+commands += ["decode d.npy --productions t.mrg -o decoded.mrg"]
 for kind in ("", *(f"{rows} 512" for rows in ("--vectors dense -d", "--rest dense --rest-size")),
              *(f"--kernel {name}" for name in ("subset", "bounded"))):
     commands += [f"train t.tsv --class label -o m --overwrite --C 1 10 {kind}", "predict m t.mrg"]

@@ -13,9 +13,9 @@ from treedot.cli.tour import page, scaling
 from treedot.cli.tour.growth import crossing_words
 from treedot.cli.tour.library import library_root, pieces, standard_library, units
 from treedot.cli.tour.plots import Curve, log_plot, scatter
-from treedot.cli.tour.questions import questions
 from treedot.cli.tour.scaling import WAYS, Growth, crossing
 from treedot.cli.tour.section import END, MEASURED
+from treedot.serve.example_questions import questions
 from treedot.vectors.fidelity import error_over_floor, floor, spearman
 
 FUNCTIONS = 600
@@ -61,7 +61,7 @@ def test_the_page_holds_everything_and_says_what_each_picture_shows(tours):
     assert len(captions) == text.count("<figure>") == 8
     assert all(caption.rstrip().endswith(".") for caption in captions)
     assert text.count('<svg class="plot"') == 4
-    groups = json.loads(re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1])
+    groups = json.loads(re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1])["groups"]
     assert [group.get("open", False) for group in groups[:5]] == [True, True, True, False, False]
     assert all(group["members"][0]["place"] in "\n".join(lines) for group in groups[:3])
 

@@ -114,7 +114,7 @@ def test_groups_without_changed_lines_are_not_listed(code, capsys):
         subprocess.run(["git", "-c", "user.name=x", "-c", "user.email=x@x", *command], check=True)
     assert dups(capsys, "--changed-since", "HEAD") == (0, [])
     (code / "src" / "b.py").write_text(RENAMED.replace("2.5", "3.5"))
-    assert dups(capsys, "--changed-since", "HEAD", "--fail-on-new") == (1, [["src/a.py:2", "src/b.py:2"]])
+    assert dups(capsys, "--changed-since", "HEAD", "--fail-on-new") == (1, [["src/b.py:2", "src/a.py:2"]])
 
 
 def test_the_report_is_written_whole(code, capsys):

@@ -84,14 +84,66 @@ def test_a_copy_of_one_member_of_a_known_pair_is_shown_and_fails(code, capsys, w
     assert "src/b.py" not in capsys.readouterr().out
     (code / "src/c.py").write_text(function("right", 5))
     assert dups("--format", "json") == 0
-    (group,) = json.loads(capsys.readouterr().out)["groups"]  # left and right are not alike
-    assert [member["name"] for member in group["members"]] == ["left", "middle"]
+    groups = json.loads(capsys.readouterr().out)["groups"]  # left and right are not alike
+    names = [{member["name"] for member in group["members"]} for group in groups]
+    assert names == [{"left", "middle"}, {"middle", "right"}]
     assert dups(*way, "--fail-on-new", "--format", format) == 1
     told = capsys.readouterr()
     assert "src/c.py" in told.out
     assert "src/b.py" in told.out
     assert "src/a.py" not in told.out
+    if format == "gitlab":
+        (issue,) = json.loads(told.out)
+        assert issue["location"] == {"path": "src/c.py", "lines": {"begin": 1, "end": 17}}
+    elif format == "sarif":
+        (result,) = json.loads(told.out)["runs"][0]["results"]
+        assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "src/c.py"
+    else:
+        groups = told.out.partition('id="data"')[2] or told.out  # of a page
+        assert groups.index("src/c.py") < groups.index("src/b.py")  # the new one comes first
     assert "group of 2 functions" in told.err
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_new_member_of_a_group_is_marked_and_a_failing_gate_says_what_to_do(code, capsys, way):
+    (code / "src/c.py").write_text(function("right", 0))
+    assert dups(*way, "--fail-on-new") == 1
+    told = capsys.readouterr()
+    _, new, *old = told.out.splitlines()
+    assert new == "  src/c.py:1-17 right (new)"
+    assert [line.endswith("(new)") for line in old] == [False] * len(old)
+    advice = told.err.splitlines()[-1]
+    assert "merge the copies, or accept one with a comment 'treedot: ignore' directly above it" in advice
+    assert advice.endswith("; -o report.html shows the copies side by side")
+    assert ("--write-baseline known.json" in advice) == ("--baseline" in way)
+    assert dups(*way) == 0
+    assert "failed" not in capsys.readouterr().err
+
+
+@needs_git
+def test_both_members_of_a_new_pair_are_new_and_an_edit_is(code, capsys):
+    (code / "src/a.py").write_text(function("left", 0).replace("a + b", "a - b"))
+    assert dups("--changed-since", "HEAD") == 0
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "  src/a.py:1-17 left (new)",
+        "  src/b.py:1-17 middle",
+    ]
+    (code / "src/c.py").write_text(function("one", 8) + "\n" + function("other", 8))
+    assert dups("--baseline", "known.json") == 0
+    assert [line.endswith(" (new)") for line in capsys.readouterr().out.splitlines()[1:]] == [True, True]
+
+
+@needs_git
+def test_writing_a_baseline_prints_no_list_unless_it_is_asked_for(code, capsys):
+    capsys.readouterr()
+    assert dups("--write-baseline", "new.json") == 0
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "recorded all near-duplicates: --baseline new.json shows only new ones" in told.err
+    assert "1 group of 2 functions" in told.err
+    assert (code / "new.json").read_bytes() == (code / "known.json").read_bytes()
+    assert dups("--write-baseline", "new.json", "-o", "report.txt") == 0
+    assert "src/a.py" in (code / "report.txt").read_text()
 
 
 @pytest.mark.parametrize("way", WAYS)

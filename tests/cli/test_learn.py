@@ -28,15 +28,19 @@ def test_train_writes_the_model_of_the_estimator(model):
     found = LinearModel.load(model)
     assert (found.decision_function(forest) == wanted.decision_function(forest)).all()
     assert found.facts["data"]["trees"] == len(forest)
-    assert [trial["C"] for trial in found.facts["training"]["trials"]] == [1, 10, 1, 10]
+    tried = [(trial["C"], trial["words"]) for trial in found.facts["training"]["trials"]]
+    assert sorted(tried) == [(C, words) for C in (1, 10) for words in (False, True) for _ in range(8)]
 
 
 def test_train_says_what_it_found(tmp_path, capsys):
     options = ["--decay", "0.4", "--C", "1", "10", "--balanced", "--budget", "3"]
+    options += ["--words", "no", "--labels", "no", "--idf", "no"]
     assert main(["train", QUESTIONS, QUESTIONS, "--class", "label", "-o", str(tmp_path / "m"), *options]) == 0
     said = capsys.readouterr().out.splitlines()
     assert said[0].startswith("600 trees of ")
-    assert said[1].startswith("  decay 0.4, C 1: accuracy ")
+    assert said[1].split() == ["accuracy", "folds", "examples", "settings"]
+    assert said[2].endswith(", balanced")
+    assert len(said) == 5  # two trials, and the choice
     assert said[-1].startswith(f"{tmp_path / 'm'}: decay 0.4, C 1")
     assert LinearModel.load(tmp_path / "m").inputs[0].rows.spec.budget == 3
 
@@ -45,8 +49,8 @@ def test_train_chooses_columns_beside_the_fragments(tmp_path, capsys):
     options = ["--words", "choose", "--idf", "choose", "--labels", "no", "--decay", "0.4", "0.2"]
     assert main(["train", QUESTIONS, "--class", "label", "-o", str(tmp_path / "m"), *options]) == 0
     said = capsys.readouterr().out
-    assert "21 of 24 choices of settings were dropped after less training" in said
-    assert said.count("in cross-validation") == 3
+    assert said.count("decay 0.") == 5 + 1
+    assert "  and 27 more\n" in said
     training = LinearModel.load(tmp_path / "m").facts["training"]
     assert (", words" in said.splitlines()[-1]) == training["words"]
     assert main(["train", QUESTIONS, "--class", "label", "-o", str(tmp_path / "n"), "--words", "yes"]) == 0
@@ -54,6 +58,63 @@ def test_train_chooses_columns_beside_the_fragments(tmp_path, capsys):
     streamed = ["--words", "yes", "--checkpoint", str(tmp_path / "c")]
     assert main(["train", QUESTIONS, "--class", "label", "-o", str(tmp_path / "o"), *streamed]) == 1
     assert "--words needs all trees in memory: remove --checkpoint" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "options", [["--damping", "log1p"], ["--budget", "3"], ["--n-features", "2^20"], ["--seed", "1"]]
+)
+def test_an_option_of_rows_fixes_only_its_own_setting(options, tmp_path, capsys):
+    command = ["train", QUESTIONS, "--class", "label", "-o", str(tmp_path / "m"), "--cv", "2"]
+    command += ["--C", "1", "10"]
+    assert main([*command, *options]) == 0
+    training = LinearModel.load(tmp_path / "m").facts["training"]
+    assert len(training["trials"]) == 2 * 2 * 2**3  # decay, C; words, labels and idf
+    assert training["damping"] == ("log1p" if "log1p" in options else None)
+    assert capsys.readouterr().out.count("log1p") == (6 if "log1p" in options else 0)
+    fixed = [*command, "--overwrite", *options, "--words", "no", "--decay", "0.4"]
+    assert main(fixed) == 0
+    training = LinearModel.load(tmp_path / "m").facts["training"]
+    assert (training["words"], training["decay"], len(training["trials"])) == (False, 0.4, 2 * 2**2)
+
+
+@pytest.mark.parametrize("options", [["--rest", "blocks", "--budget", "3"], ["--kernel", "bounded"]])
+def test_a_rest_and_a_kernel_are_taken_as_they_are(options, tmp_path):
+    command = ["train", QUESTIONS, "--class", "label", "-o", str(tmp_path / "m"), "--cv", "2"]
+    assert main([*command, "--decay", "0.4", "--C", "1", "10", *options]) == 0
+    assert len(LinearModel.load(tmp_path / "m").facts["training"]["trials"]) == 2
+
+
+def test_damping_is_chosen_from_several_values(tmp_path, capsys):
+    command = ["train", QUESTIONS, "--class", "label", "-o", str(tmp_path / "m"), "--C", "1"]
+    command += ["--decay", "0.4"]
+    for given, wanted in ((["choose"], ["linear", "sqrt", "log1p"]), (["sqrt", "log1p"], ["sqrt", "log1p"])):
+        assert main([*command, "--overwrite", "--damping", *given]) == 0
+        training = LinearModel.load(tmp_path / "m").facts["training"]
+        assert sorted(trial["damping"] for trial in training["trials"]) == sorted(wanted)
+        assert f"C 1, {training['damping']}\n" in capsys.readouterr().out
+        assert LinearModel.load(tmp_path / "m").inputs[0].rows.spec.damping == training["damping"]
+    assert main([*command, "--overwrite", "--kernel", "subset", "--damping", "sqrt", "log1p"]) == 1
+    assert "--damping has no effect with --kernel subset" in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("default::UserWarning")
+def test_a_class_of_one_tree_leaves_nothing_to_choose_by(tmp_path, capsys):
+    path = tmp_path / "trees.tsv"
+    path.write_text("label\ttree\na\t(A b)\na\t(A c)\nb\t(B b)\n")
+    assert main(["train", str(path), "--class", "label", "-o", str(tmp_path / "m")]) == 0
+    said = capsys.readouterr()
+    assert said.err.startswith("treedot: a class has a single tree, so no settings can be chosen")
+    assert said.out.endswith("decay 0.4, C 10\n")
+
+
+def test_another_score_chooses_settings(tmp_path, capsys):
+    options = ["--decay", "0.4", "--C", "1", "10", "--words", "no", "--idf", "no", "--labels", "no"]
+    options += ["--scoring", "neg_log_loss", "--no-balanced"]
+    assert main(["train", QUESTIONS, "--class", "label", "-o", str(tmp_path / "m"), *options]) == 0
+    assert capsys.readouterr().out.splitlines()[1].split()[0] == "neg_log_loss"
+    training = LinearModel.load(tmp_path / "m").facts["training"]
+    assert training["scoring"] == "neg_log_loss"
+    assert all(trial["score"] < 0 for trial in training["trials"])
 
 
 def test_an_existing_model_is_replaced_only_where_that_is_asked(model, capsys):
@@ -70,7 +131,7 @@ def test_info_describes_a_model(model, capsys):
     found = LinearModel.load(model)
     assert facts["file"] == "a model (LinearModel.load)"
     assert facts["classes"] == found.classes.tolist()
-    assert facts["input 1"]["fingerprint"] == found.inputs[0].rows.spec.fingerprint
+    assert facts["input 1"]["fingerprint"] == found.inputs[0].rows.fingerprint
     assert facts["trained on"] == "300 trees"
 
 
@@ -82,6 +143,14 @@ def test_groups_stay_on_one_side(tmp_path, capsys):
     assert main([*command, "--cv", "3"]) == 0
     assert main([*command, "--overwrite"]) == 1
     assert "--cv 5 needs at least 5 groups" in capsys.readouterr().err
+
+
+def test_classes_of_one_tree_each_are_nothing_to_learn_from(tmp_path, capsys):
+    table, model = tmp_path / "ids.tsv", tmp_path / "ids.model"
+    table.write_text("id\ttree\n" + "".join(f"q{k}\t(S (A a{k}))\n" for k in range(30)))
+    assert main(["train", str(table), "--class", "id", "-o", str(model)]) == 1
+    assert "column 'id' has 30 classes of one tree each, which teach" in capsys.readouterr().err
+    assert not model.exists()
 
 
 def test_predict_prints_a_class_per_tree(model, tmp_path, capsys):
@@ -167,6 +236,105 @@ def test_evaluate_takes_the_column_that_the_model_remembers(model, tmp_path, cap
     assert "there is no column 'kind'" in capsys.readouterr().err
 
 
+@pytest.fixture(scope="module")
+def parses(tmp_path_factory):
+    """Return a folder of tables with the trees in different columns, and of a model of one of them."""
+    folder = tmp_path_factory.mktemp("parses")
+    forest = read_trees(QUESTIONS)
+    rows = [(f"q{k}", forest.columns["label"][k], str(forest[k])) for k in range(60)]
+    for name, head in (("a.tsv", "id\tkind\tparse"), ("b.tsv", "id\tkind\ttree")):
+        (folder / name).write_text("\n".join([head, *map("\t".join, rows)]) + "\n")
+    (folder / "a.jsonl").write_text(
+        "".join(
+            json.dumps({"id": i, "kind": kind, "parse": tree, "tree": "(X y)"}) + "\n"
+            for i, kind, tree in rows
+        )
+    )
+    command = [
+        "train",
+        str(folder / "a.tsv"),
+        "--class",
+        "kind",
+        "--column",
+        "parse",
+        "-o",
+        str(folder / "m"),
+    ]
+    assert main([*command, "--decay", "0.2", "--C", "1"]) == 0
+    return folder
+
+
+@pytest.mark.parametrize("table", ["a.tsv", "b.tsv", "a.jsonl"])
+def test_a_model_remembers_its_tree_column_and_takes_it_from_tables_that_have_it(parses, capsys, table):
+    model, table = str(parses / "m"), str(parses / table)
+    assert LinearModel.load(model).tree_column == "parse"
+    wanted = LinearModel.load(model).predict(read_trees(parses / "b.tsv")).tolist()
+    capsys.readouterr()
+    assert main(["predict", model, table]) == 0
+    assert capsys.readouterr().out.splitlines() == wanted
+    assert main(["evaluate", model, table, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["trees"] == 60
+    assert main(["explain", model, table, "--where", "id=q7", "--json"]) == 0
+    by_id = capsys.readouterr().out
+    assert main(["explain", model, table, "--number", "8", "--json"]) == 0
+    assert capsys.readouterr().out == by_id
+    assert main(["explain", model, str(read_trees(parses / "b.tsv")[7]), "--json"]) == 0
+    assert capsys.readouterr().out == by_id
+
+
+def test_a_column_that_is_given_counts_more_than_the_one_a_model_remembers(parses, capsys):
+    model = str(parses / "m")
+    assert main(["predict", model, str(parses / "a.jsonl"), "--column", "tree"]) == 0
+    assert len(set(capsys.readouterr().out.splitlines())) == 1  # all trees are (X y)
+    assert main(["predict", model, str(parses / "b.tsv"), "--column", "parse"]) == 1
+    assert "there is no column 'parse'" in capsys.readouterr().err
+
+
+def test_a_model_that_is_trained_on_streamed_trees_remembers_its_column(parses, tmp_path):
+    command = [
+        "train",
+        str(parses / "a.tsv"),
+        "--class",
+        "kind",
+        "--column",
+        "parse",
+        "-o",
+        str(tmp_path / "m"),
+    ]
+    assert (
+        main([*command, "--checkpoint", str(tmp_path / "c"), "--decay", "0.2", "--C", "1", "--passes", "1"])
+        == 0
+    )
+    assert LinearModel.load(tmp_path / "m").tree_column == "parse"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--where", "q7"], "--where needs a column and a value, such as id=q17, not 'q7'"),
+        (["--where", "number=7"], "there is no column 'number'; the columns are 'id', 'kind'"),
+        (["--where", "id=q60"], "has no tree with id=q60"),
+        (["--where", "id=q7", "--number", "2"], "has 1 tree with id=q7"),
+    ],
+)
+def test_a_row_that_is_not_there_is_not_explained(parses, capsys, options, message):
+    assert main(["explain", str(parses / "m"), str(parses / "a.tsv"), *options]) == 1
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("ignore:a class has a single tree")
+def test_a_few_rare_numbers_are_classes_and_a_note_names_regress(tmp_path, capsys):
+    table = tmp_path / "t.tsv"
+    table.write_text("size\ttree\n" + "".join(f"{k % 11}.5\t(A (B b{k}) c)\n" for k in range(12)))
+    command = ["train", str(table), "--class", "size", "-o", str(tmp_path / "m"), "--overwrite"]
+    said = "column 'size' is taken for classes: use --regress to predict its numbers"
+    assert main(command) == 0
+    assert said in capsys.readouterr().err
+    assert main([*command, "--classify"]) == 0
+    assert said not in capsys.readouterr().err
+    assert main([*command, "--regress"]) == 0
+
+
 def test_evaluate_asks_for_the_column_of_a_model_that_names_none(model, tmp_path, capsys):
     TreeClassifier.load(model).save(tmp_path / "nameless")
     assert LinearModel.load(tmp_path / "nameless").class_column is None
@@ -236,7 +404,6 @@ def test_evaluate_lists_the_most_confident_mistakes_first(model, tmp_path, capsy
         ),
         ("label\ttree\na\t(A b)\nb\t(B b)\n", "kind", "no column 'kind'; the columns are 'label'"),
         ("label\ttree\na\t(A b\nb\t(B b)\n", "label", "trees.tsv:2"),
-        ("label\ttree\na\t(A b)\nb\t(B b)\n", "label", "--cv 5 needs at least 5 trees of one class"),
     ],
 )
 def test_what_cannot_be_learned_is_told(tmp_path, capsys, table, label, message):
@@ -273,7 +440,7 @@ def test_explain_takes_the_decision_of_a_model_apart(model, capsys, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([QUESTIONS, "--number", "301"], "has 300 tree(s)"),
+        ([QUESTIONS, "--number", "301"], "has 300 trees"),
         ([QUESTIONS, "--number", "0"], "--number must be at least 1"),
         (["(A b)", "--target", "nothing"], "nothing"),
         (["nowhere.mrg"], "cannot open nowhere.mrg"),
@@ -326,6 +493,31 @@ def test_a_model_of_several_columns_is_trained_and_takes_its_columns_from_tables
     assert '"columns": ["overlap"]' in capsys.readouterr().out
 
 
+def test_a_pair_is_linked_by_every_command(pairs, capsys, tmp_path):
+    table, model = pairs[0], str(tmp_path / "m")
+    command = ["train", str(table), "--pair", "text", "hypothesis", "--class", "value", "-o", model]
+    assert main([*command, "--decay", "0.2", "--C", "10"]) == 0
+    y = read_trees(table, column="text").columns["value"]
+    wanted = TreeClassifier(pair_columns=["text", "hypothesis"], decay=0.2, C=10).fit(table, y)
+    assert (LinearModel.load(model).decision_function(table) == wanted.decision_function(table)).all()
+    capsys.readouterr()
+    assert main(["predict", model, str(table)]) == 0
+    assert capsys.readouterr().out.splitlines() == wanted.predict(table).tolist()
+    assert main(["evaluate", model, str(table), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["accuracy"] == pytest.approx(wanted.score(table, y))
+    assert main(["explain", model, str(table), "--number", "9", "--json"]) == 0
+    explained = json.loads(capsys.readouterr().out)
+    assert [one["column"] for one in explained["trees"]] == ["text", "hypothesis"]
+    assert explained["others"].keys() == {"overlap of text and hypothesis"}
+    assert {share["mark"] for share in explained["links"]} == {
+        f"#{k + 1}" for k in range(len(explained["links"]))
+    }
+    assert main([*command, "--overwrite", "--column", "text"]) == 1
+    assert "remove --column" in capsys.readouterr().err
+    assert main([*command, "--overwrite", "--checkpoint", str(tmp_path / "c")]) == 1
+    assert "single tree column" in capsys.readouterr().err
+
+
 def test_the_trees_beside_numbers_are_in_the_column_that_is_read(pairs, tmp_path, capsys):
     table, _ = pairs
     command = [
@@ -339,7 +531,7 @@ def test_the_trees_beside_numbers_are_in_the_column_that_is_read(pairs, tmp_path
         str(tmp_path / "m"),
     ]
     assert main([*command, "--column", "hypothesis", "--decay", "0.2", "--C", "1"]) == 0
-    assert LinearModel.load(tmp_path / "m").reads == (("hypothesis",), ("overlap",), ())
+    assert LinearModel.load(tmp_path / "m").reads == (("hypothesis",), ("overlap",), (), ())
     assert main([*command, "--overwrite"]) == 1
     assert "no column 'tree'" in capsys.readouterr().err
 

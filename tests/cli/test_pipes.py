@@ -9,6 +9,7 @@ import pytest
 
 from treedot import Forest, TreeClassifier
 from treedot.cli import main
+from treedot.cli.pipes import standard_streams
 
 TREES = ["(S (NP a) (VP b))", "(S (NP a) (VP c))", "(S (NP d) (VP c))"]
 RED = "\x1b[31m"
@@ -67,6 +68,15 @@ def test_a_command_that_writes_a_file_needs_no_standard_output(capsys, monkeypat
     monkeypatch.undo()
     assert capsys.readouterr() == ("", "")
     assert {"trees.nwk", "trees.index"} <= set(os.listdir(tmp_path))
+
+
+def test_standard_output_that_is_closed_after_a_command_is_no_terminal(monkeypatch):
+    stream = io.StringIO()
+    monkeypatch.setattr("sys.stdout", stream)
+    with standard_streams():
+        kept = sys.stdout  # as libraries keep it that colour their output
+    stream.close()
+    assert not kept.isatty()
 
 
 def test_errors_do_not_go_to_standard_output_where_standard_error_is_closed(capsys, monkeypatch):

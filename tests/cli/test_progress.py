@@ -66,6 +66,23 @@ def test_files_are_counted_by_their_bytes_with_the_rate_of_trees(tmp_path, monke
     assert called[-1] == (60,)
 
 
+@pytest.mark.usefixtures("_terminal")
+def test_dups_counts_the_files_and_knows_their_number(tmp_path, monkeypatch):
+    called = []
+    call = Progress.__call__
+    monkeypatch.setattr(
+        Progress,
+        "__call__",
+        lambda self, *counts: called.append((*counts, str(self._bar))) or call(self, *counts),
+    )
+    for name in "abc":
+        (tmp_path / f"{name}.py").write_text("def f(x):\n    return x\n")
+    (tmp_path / "b.py").write_text("# @generated\n")  # left out, but a file like the others
+    assert main(["dups", str(tmp_path)]) == 0
+    assert [counts[:2] for counts in called] == [(1, 3), (2, 3), (3, 3)]
+    assert " files" in called[-1][2]
+
+
 def test_nothing_is_shown_elsewhere(tmp_path, capsys):
     (tmp_path / "a.mrg").write_text("(A b)\n")
     assert main(["convert", f"{tmp_path}/a.mrg", "-o", f"{tmp_path}/b.mrg"]) == 0

@@ -37,8 +37,9 @@ def test_a_column_of_many_numbers_trains_the_regression_of_the_estimator(table, 
     )
     lines = said.out.splitlines()
     assert lines[0].startswith("300 trees, with weights for ")
-    assert lines[1].startswith("  decay 0.2, alpha 1: R² 0.")
-    assert lines[-1].startswith(f"{target}: decay 0.")
+    assert lines[1].startswith("  decay 0.4, alpha 1: R² 0.")
+    assert len(lines) == 6  # four trials, the best first
+    assert lines[-1] == f"{target}: decay 0.4, alpha 1"
     forest = read_trees(table)
     y = np.array(forest.columns["size"], float)
     wanted = TreeRegressor(decay=(0.2, 0.4), cv=3).fit(forest, y)
@@ -94,6 +95,24 @@ def test_settings_of_the_other_kind_are_refused(table, tmp_path, capsys, monkeyp
     assert not (tmp_path / "m").exists()
 
 
+def test_columns_beside_the_fragments_are_settings_of_numbers_too(table, tmp_path, capsys):
+    target = str(tmp_path / "m")
+    options = ["--words", "choose", "--labels", "yes", "--damping", "sqrt", "log1p", "--decay", "0.4"]
+    command = ["train", str(table), "--class", "size", "-o", target, "--cv", "3", *options]
+    assert main([*command, "--alpha", "1", "10"]) == 0
+    training = LinearModel.load(target).facts["training"]
+    assert len(training["trials"]) == 2 * 2 * 2
+    assert {trial["labels"] for trial in training["trials"]} == {True} == {training["labels"]}
+    said = capsys.readouterr().out.splitlines()
+    assert said[6] == "  and 3 more"
+    assert said[1].endswith(f"{max(trial['r2'] for trial in training['trials']):.3f} in cross-validation")
+    forest = read_trees(table)
+    y = np.array(forest.columns["size"], float)
+    names = ("decay", "alpha", "words", "labels", "damping")
+    wanted = TreeRegressor(**{name: training[name] for name in names}).fit(forest, y)
+    assert LinearModel.load(target).predict(forest) == pytest.approx(wanted.predict(forest))
+
+
 def test_a_value_that_is_no_number_is_named(tmp_path, capsys):
     (tmp_path / "t.tsv").write_text("y\ttree\n1\t(A b)\nmany\t(B b)\n")
     assert (
@@ -115,6 +134,7 @@ def test_predict_prints_and_writes_numbers(table, model, tmp_path, capsys):
     assert "predicts numbers, which have no scores: remove --scores" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_batch_predict_writes_numbers(table, model, tmp_path, capsys):
     dataset = pytest.importorskip("pyarrow.dataset")
     assert main(["batch", "predict", str(model), str(table), "-o", f"{tmp_path}/out/", "--workers", "1"]) == 0

@@ -4,7 +4,7 @@ from argparse import Namespace
 
 import pytest
 
-from treedot.cli.settings import apply_settings
+from treedot.cli.settings import apply_settings, folder_of
 from treedot.errors import SourceError
 
 NAMES = {"min_nodes": int, "threshold": float, "exclude": list, "format": str}
@@ -58,3 +58,27 @@ def test_what_cannot_be_meant_is_told_with_its_file(tmp_path, text, message):
     with pytest.raises(SourceError, match=message) as caught:
         applied(tmp_path)
     assert "treedot.toml" in str(caught.value)
+
+
+def test_the_search_begins_in_the_folder_around_all_paths(tmp_path, monkeypatch):
+    project, other = tmp_path / "project", tmp_path / "other"
+    for folder in (project / "src" / "a", project / "src" / "b", other):
+        folder.mkdir(parents=True)
+    (project / "src" / "a" / "x.py").write_text("")
+    (project / "treedot.toml").write_text("[dups]\nmin-nodes = 50\n")
+    (other / "treedot.toml").write_text("[dups]\nmin-nodes = 60\n")
+    monkeypatch.chdir(other)
+    for paths in (["src"], ["src/a/x.py"], ["src/a", "src/b"]):
+        found = folder_of([str(project / path) for path in paths])
+        assert applied(found) == {"min_nodes": 50}
+    assert folder_of(["."]) == other
+    assert applied(folder_of([str(project), str(other)])) == {"min_nodes": 60}  # the current folder's
+
+
+def test_a_switch_is_true_or_false(tmp_path, monkeypatch):
+    monkeypatch.setitem(NAMES, "include_vendored", bool)
+    (tmp_path / "treedot.toml").write_text("[dups]\ninclude-vendored = true\n")
+    assert applied(tmp_path) == {"include_vendored": True}
+    (tmp_path / "treedot.toml").write_text("[dups]\ninclude-vendored = 1\n")
+    with pytest.raises(SourceError, match="include-vendored must be true or false, not 1"):
+        applied(tmp_path)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import resource
 from concurrent.futures import ThreadPoolExecutor
 from unittest import mock
@@ -47,8 +48,24 @@ def test_several_settings_are_compared(command, tmp_path, capsys):
     command[command.index("--C") + 1 : command.index("--C") + 2] = ["0.01", "1"]
     assert main([*command, "--passes", "2", "--cv", "3"]) == 0
     said = capsys.readouterr().out
-    assert "\n  decay 0.4, C 0.01: accuracy " in said
+    assert re.search(r"\n +0\.\d{3} +3 +200  decay 0\.4, C 0\.01\n", said)
     assert len(LinearModel.load(tmp_path / "model").facts["training"]["trials"]) == 2
+
+
+@pytest.mark.parametrize("damping", ["linear", "log1p"])
+def test_the_damping_that_is_chosen_is_that_of_the_rows(command, damping, tmp_path, monkeypatch):
+    decision = {"decay": 0.4, "C": 1.0, "trials": [], "damping": damping}
+    monkeypatch.setattr("treedot.batch.streaming.choose", lambda *_: decision)
+    assert main([*command, "--passes", "2", "--damping", "choose"]) == 0
+    found = LinearModel.load(tmp_path / "model")
+    assert found.inputs[0].rows.spec.damping == found.facts["training"]["damping"] == damping
+
+
+def test_streamed_training_chooses_a_damping(command, tmp_path, capsys):
+    assert main([*command, "--passes", "2", "--cv", "3", "--damping", "sqrt", "log1p"]) == 0
+    training = LinearModel.load(tmp_path / "model").facts["training"]
+    assert sorted(trial["damping"] for trial in training["trials"]) == ["log1p", "sqrt"]
+    assert f"decay 0.4, C 1, {training['damping']}\n" in capsys.readouterr().out
 
 
 def test_info_describes_the_model(command, tmp_path, capsys):
@@ -154,14 +171,16 @@ def by_many(tmp_path, monkeypatch):
 
 
 def test_workers_train_what_batch_fit_trains(by_many, tmp_path, capsys):
-    assert main([*by_many, "--rounds", "3", "--partitions", "4", "--balanced", "--budget", "3"]) == 0
+    rows = ["--budget", "3", "--damping", "log1p"]
+    assert main([*by_many, "--rounds", "3", "--partitions", "4", "--balanced", *rows]) == 0
     assert os.listdir(tmp_path) == ["model"]
     with ThreadPoolExecutor(1) as pool:
         wanted = batch.fit(
             QUESTIONS, tmp_path / "other", FragmentVectorizer(n_features=2**12, budget=3), pool,
-            label="label", decay=0.4, C=1, class_weight="balanced", rounds=3, partitions=4,
+            label="label", decay=0.4, damping="log1p", C=1, class_weight="balanced", rounds=3, partitions=4,
         )  # fmt: skip
     found = LinearModel.load(tmp_path / "model")
+    assert found.inputs[0].rows.spec.damping == "log1p"
     assert found.weights.tobytes() == wanted.weights.tobytes()
     assert found.facts == wanted.facts
     said = capsys.readouterr().out.splitlines()
@@ -169,7 +188,7 @@ def test_workers_train_what_batch_fit_trains(by_many, tmp_path, capsys):
     assert said[1].startswith("round 1: began with a duality gap of 1, ")
     assert [line.split(":")[0] for line in said[1:4]] == ["round 1", "round 2", "round 3"]
     assert said[4].startswith("300 trees of 5 classes, with ")
-    assert said[5] == f"{tmp_path / 'model'}: decay 0.4, C 1"
+    assert said[5] == f"{tmp_path / 'model'}: decay 0.4, C 1, log1p"
 
 
 def test_what_workers_did_not_finish_goes_on(by_many, tmp_path, capsys, monkeypatch):

@@ -19,8 +19,9 @@ from treedot.cli.wording import in_options
 from treedot.errors import TreedotError
 
 COMMANDS = (
-    "dups", "index", "search", "similar", "cluster", "encode", "kernel", "gram", "train", "predict",
-    "evaluate", "explain", "batch", "convert", "info", "check", "compile", "cache", "demo",
+    "dups", "index", "search", "similar", "cluster", "tune", "encode", "decode", "kernel", "gram", "train",
+    "predict", "evaluate", "explain", "batch", "convert", "info", "check", "compile", "cache", "demo",
+    "serve", "mcp",
 )  # fmt: skip
 
 

@@ -116,14 +116,14 @@ def _fit(options: argparse.Namespace) -> None:
     """Train one model on the trees of many files.
 
     Train a linear model, like treedot train, with many processes. Each trains on one partition of the trees;
-    after every round they exchange their results. If several values of --decay or --C are given, they are
-    compared on a random sample of 20,000 trees.
+    after every round they exchange their results. If several values of --decay, --C or --damping are given,
+    they are compared on a random sample of 20,000 trees.
 
     Example: treedot batch fit 'trees/*.parquet' --class class -o trees.model --workers 8
     """
     from treedot.models.training.training_settings import N_FEATURES
 
-    rows = argparse.Namespace(**vars(options) | {"vectors": "sparse", "decay": None})
+    rows = argparse.Namespace(**vars(options) | {"vectors": "sparse", "decay": None, "damping": None})
     rounds = {} if options.rounds is None else {"rounds": options.rounds}
     with resumable(options), _running(options) as how, Progress() as progress:
         model = td.batch.fit(

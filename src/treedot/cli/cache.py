@@ -1,4 +1,4 @@
-"""The command ``treedot cache``: the cache of parsed source code."""
+"""The command ``treedot cache``: the cache of parsed source code and of near-duplicates in it."""
 
 from __future__ import annotations
 
@@ -13,18 +13,25 @@ def add_options(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Show or clear the cache of parsed source code.
 
-    Commands that read source code cache the parsed files, so that unchanged files are not parsed again. The
-    cache is in your cache folder, or in the folder that TREEDOT_CACHE_DIR names. It holds at most 512 MiB;
-    the files that were not used for the longest time are removed first. Commands ignore it with --no-cache.
+    Commands that read source code cache the parsed files, so that unchanged files are not parsed again.
+    treedot dups also caches the near-duplicate functions and blocks that it finds, so that unchanged folders
+    are not searched again. The cache is in your cache folder, or in the folder that TREEDOT_CACHE_DIR names.
+    It holds at most 512 MiB of files, and 64 MiB of near-duplicates; what was not used for the longest time
+    is removed first. Commands ignore it with --no-cache.
 
     Example: treedot cache --clear
     """
-    from treedot.readers.code.parse_cache import cache_facts, remove
+    from treedot._storage.cache_file import remove
+    from treedot.readers.code.parse_cache import FOUND, PARSED, cache_facts, cache_path
 
-    facts = cache_facts()
-    size = f"{facts.entries} files in {facts.size / 2**20:.1f} MiB"
+    path = cache_path()
+    parsed, found = cache_facts(PARSED), cache_facts(FOUND)
+    size = (
+        f"{parsed.entries} files in {parsed.size / 2**20:.1f} MiB, "
+        f"near-duplicates in {found.size / 2**20:.1f} MiB"
+    )
     if options.clear:
-        remove(facts.path)
-        print(f"{facts.path}: removed, {size}")
+        remove(path)
+        print(f"{path}: removed, {size}")
     else:
-        print(f"{facts.path}: {size}" if facts.path.exists() else f"{facts.path}: no cache yet")
+        print(f"{path}: {size}" if path.exists() else f"{path}: no cache yet")

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from treedot._version import __version__
+from treedot.errors import how_to_install
 
 REQUIRED = (
     ("numpy", "numpy", "arrays"),
@@ -25,7 +26,7 @@ OPTIONAL = (
     ("zstandard", ".zst files", "zstd"),
     ("lxml", "HTML", "html"),
     ("matplotlib", "figures of the paper and of benchmarks", "plots"),
-    ("tree_sitter_java", "source code other than Python", "code"),
+    ("tree_sitter_java", "Java source, which comes with the other languages in one extra", "code"),
     ("distributed", "many machines, with Dask", "dask"),
     ("ray", "many machines, with Ray", "ray"),
 )
@@ -45,11 +46,13 @@ def run(options: argparse.Namespace) -> None:
     """
     print(f"treedot {__version__}, Python {sys.version.split()[0]}\n\nrequired:")
     for name, module, purpose in REQUIRED:
-        _check_part(name, module, purpose, f"pip install {name}")
+        _check_part(name, module, purpose, f"run: pip install {name}")
     print("\noptional:")
     for name, purpose, extra in OPTIONAL:
-        _check_part(name, name, purpose, f"pip install 'treedot[{extra}]'")
+        _check_part(name, name, purpose, how_to_install(name.replace("_", "-"), extra))
     print(f"\ncompiled code:\n  {compiled_code()}")
+    if different := _other_compiler():
+        print(f"  {different}")
 
 
 def _check_part(name: str, module: str, purpose: str, how: str) -> None:
@@ -58,6 +61,14 @@ def _check_part(name: str, module: str, purpose: str, how: str) -> None:
         print(f"  works    {f'{name} {version}'.rstrip()}: {purpose}")
     else:
         print(f"  missing  {name}: {purpose}; {how}")
+
+
+def _other_compiler() -> str:
+    """Return a sentence if Numba's own compiler is used instead of treedot's pipeline, else ""."""
+    from treedot._runtime.jit import COMPILED, why_not_ours
+
+    reason = why_not_ours() if COMPILED else ""
+    return f"made by Numba's own compiler, which takes longer ({reason})" if reason else ""
 
 
 def compiled_code() -> str:

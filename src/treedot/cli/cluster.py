@@ -11,10 +11,14 @@ import treedot as td
 from treedot._storage.files import check_target, write_whole
 from treedot.cli.options import PATHS_HELP, add_output, add_units
 from treedot.cli.progress import Progress
-from treedot.cli.units import NO_UNITS, PAGE, Reading, is_code, iter_units, place_of, report_skipped
+from treedot.cli.units import NO_UNITS, PAGE, asked_reading, is_code, iter_units, report_skipped
 from treedot.errors import ParameterError, SourceError
 from treedot.readers.folders import Skipped
+from treedot.search.reading import place_of
 
+ONE_LINER = (
+    25  # most functions with a single statement have fewer nodes: they would fill the largest clusters
+)
 CODE_THRESHOLD = 0.8  # in a large code base, most functions have a cosine of 0.6 with some other one
 
 
@@ -33,7 +37,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         help="units with a lower cosine do not count as similar (default: 0.8 for source code, where a "
         "lower threshold would join most functions into one cluster; else 0.5)",
     )
-    add_units(command)
+    add_units(command, "25 for functions, which leaves out one-liners; else 1")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -52,9 +56,10 @@ def run(options: argparse.Namespace) -> None:
         check_target(target, *options.paths)
     if len({target.resolve() for target in targets}) < len(targets):
         raise ParameterError("--output and --html name the same file: give two different files")
+    reading = asked_reading(options, 1 if options.unit not in (None, "function") else ONE_LINER)
     skipped = Skipped()
     with Progress() as progress:
-        units = iter_units(options.paths, Reading.asked(options), on_skip=skipped, n_jobs=options.jobs)
+        units = iter_units(options.paths, reading, on_skip=skipped, n_jobs=options.jobs)
         forest = td.Forest.concat(progress.over(units))
     report_skipped(skipped)
     for target in targets:

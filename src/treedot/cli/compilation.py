@@ -17,6 +17,7 @@ from treedot._runtime.jit import cache_folder, compile_all
 from treedot._runtime.timing import timed
 from treedot._storage.locks import lock
 from treedot.batch.pair_index import put_sorted
+from treedot.clones.similarity import production_multisets, similarities
 from treedot.kernels.tree_kernel import TreeKernel
 from treedot.parameters import DTYPES
 from treedot.readers.ranges import split_file
@@ -71,6 +72,7 @@ def kinds() -> dict[str, Callable[[], object]]:
         "exact kernels, subtrees and routes": partial(_kernels, "subtrees and routes"),
         "dense vectors, mixed": partial(_dense, composition="mixed"),
         "near-duplicates": _duplicates,
+        "near-duplicates, blocks": _blocks,
         "dense vectors, product": partial(_dense, composition="product"),
         "sparse rows, no rest": partial(_sparse, None),
         "sparse rows, blocks rest": partial(_sparse, "blocks"),
@@ -78,6 +80,7 @@ def kinds() -> dict[str, Callable[[], object]]:
         "dot products and nearest": _products,
         "training": _training,
         "indexes": _index,
+        "metrics": _metrics,
         "clusters": _clusters,
         "explanations": _explanations,
     }
@@ -208,6 +211,17 @@ def _duplicates() -> None:
     put_sorted(numbers, ends, ends[:1], numbers.copy())
     td.similarity(TREES[0], TREES[1])
     td.search.align(TREES[0], TREES[1])
+    similarities(production_multisets(forest), numbers, numbers)
+
+
+def _blocks() -> None:
+    settings = td.readers.CodeSettings("file", "blur", "blur", blurred=True, statements=True)
+    td.clones.find_duplicate_blocks(td.readers.parse_code("a = b\nc = d\n", "python", settings=settings))
+
+
+def _metrics() -> None:
+    metric = td.models.TreeMetric(n_columns=1024, shrinkage=1).fit(TREES * 2, CLASSES * 2).metric_
+    metric.transform(_forest())
 
 
 def _clusters() -> None:

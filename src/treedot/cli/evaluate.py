@@ -39,9 +39,11 @@ def run(options: argparse.Namespace) -> None:
     """Measure the accuracy of a model.
 
     Print the accuracy with its 95 % interval, precision, recall and F1 of every class, the confusion matrix,
-    and the most confident mistakes. Of a model that predicts numbers, print R², the mean absolute error (MAE)
-    and the root mean squared error (RMSE) with 95 % intervals, and the largest errors. With --against, also
-    test whether two models differ significantly (McNemar's exact test; for numbers, a paired z-test).
+    and the log loss, Brier score and expected calibration error of the probabilities. The HTML report also
+    has a reliability diagram and the most confident mistakes. Of a model that predicts numbers, print R², the
+    mean absolute error (MAE) and the root mean squared error (RMSE) with 95 % intervals, and the largest
+    errors. With --against, also test whether two models differ significantly (McNemar's exact test; for
+    numbers, a paired z-test).
 
     Example: treedot evaluate questions.model test.tsv --html report.html
     """
@@ -53,12 +55,17 @@ def run(options: argparse.Namespace) -> None:
     if options.html:
         check_target(Path(options.html), *options.trees)
     theirs = None
-    if other is not None and other.reads.trees[0] != model.reads.trees[0]:
+    if other is not None and _reads_another_column(other, model):
         if options.skip_bad:
             raise ParameterError(
                 f"{options.against} reads another column, which may have other bad trees: remove --skip-bad"
             )
-        theirs = read_examples(options.trees, argparse.Namespace(**vars(options)), other.reads)
+        theirs = read_examples(
+            options.trees,
+            argparse.Namespace(**vars(options), remembered_column=other.tree_column),
+            other.reads,
+        )
+    options.remembered_column = model.tree_column
     trees = read_examples(options.trees, options, model.reads)
     theirs = trees if theirs is None else theirs
     work = _evaluate_classes if model.classes is not None else _evaluate_numbers
@@ -78,6 +85,7 @@ def _evaluate_classes(
     from treedot.models.classes import class_names
     from treedot.models.evaluation import evaluate, margins, mcnemar
     from treedot.models.evaluation_report import EvaluationReport, Mistake, as_json, as_page, as_text
+    from treedot.models.probability_evaluation import evaluate_probabilities
 
     (model, other), (trees, theirs) = models, examples
     assert model.classes is not None
@@ -89,6 +97,9 @@ def _evaluate_classes(
     wrong = [int(i) for i in np.argsort(-above, kind="stable")[:MISTAKES] if predicted[i] != truth[i]]
     mistakes = [Mistake(i + 1, truth[i], predicted[i], float(above[i]), str(trees[i])) for i in wrong]
     report = EvaluationReport(options.model, found, mistakes)
+    if model.calibration is not None:
+        quality = evaluate_probabilities(classes, truth, predicted, model.probabilities(scores))
+        report = report._replace(probabilities=quality)
     if other is not None and other.classes is not None:
         second = other.predict(theirs, n_jobs=options.jobs).astype(str)
         report = report._replace(
@@ -132,6 +143,10 @@ def _evaluate_numbers(
         )
     shown = regression_json, regression_text, regression_page
     return tuple(partial(each, report) for each in shown)  # type: ignore[return-value]
+
+
+def _reads_another_column(other: td.LinearModel, model: td.LinearModel) -> bool:
+    return other.reads.trees[0] != model.reads.trees[0] or other.tree_column not in (None, model.tree_column)
 
 
 def _class_column(model: td.LinearModel, other: td.LinearModel | None, options: argparse.Namespace) -> str:

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 def read_examples(sources: Sequence[str], options: argparse.Namespace, columns: Columns) -> td.Forest:
-    """Return the trees of all files, read from the first tree column; the other columns stay text."""
+    """Return the trees of all files, read from the first tree column; the other columns stay text.
+
+    ``options.remembered_column``, if set, is the column of trees that the model was trained with.
+    """
     set_column(options, columns)
     skipped = Skipped(options.skip_bad)
     forests = (iter_examples(source, options, columns, skipped) for source in sources)

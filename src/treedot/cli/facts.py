@@ -14,12 +14,13 @@ import treedot as td
 from treedot._pages.printable import printable
 from treedot._runtime.array_types import IntArray, WordArray
 from treedot._runtime.hashing import GOLDEN, WORD, mix_words
+from treedot._storage.described_folder import CONFIG
 from treedot._storage.files import check_plain, read_plain
 from treedot._storage.safetensors import begins_as_arrays, read_arrays
 from treedot.errors import SourceError
-from treedot.models.model_folder import CONFIG
 from treedot.vectors import files
 from treedot.vectors.files import read_description, summarize
+from treedot.vectors.metric.metric import METRIC
 from treedot.vectors.parts import PLAN, read_plan
 from treedot.vectors.sparse.fitted_rows import FittedRows
 
@@ -34,6 +35,8 @@ UNKNOWN = "unknown: not stored in the file"
 
 def file_facts(path: Path) -> dict[str, Any] | None:
     """Describe a file or folder that treedot wrote; return None for files of trees and for others' files."""
+    if METRIC.describes(path):
+        return {"file": "a metric (Metric.load)", **metric_facts(td.vectors.Metric.load(path))}
     if (path / CONFIG).exists():
         return _model_facts(path)
     if (path / PLAN).exists():
@@ -65,6 +68,12 @@ def _model_facts(path: Path) -> dict[str, Any]:
         "trained on": f"{data.get('trees')} trees" if isinstance(data, dict) else UNKNOWN,
         **{f"input {k}": {"kind": each.kind, **each.config()} for k, each in enumerate(model.inputs, 1)},
     }
+
+
+def metric_facts(metric: td.vectors.Metric) -> dict[str, Any]:
+    """Return how a metric was learned, and what it maps."""
+    facts = {name: value for name, value in metric.facts.items() if name != "scores"}
+    return {"columns": metric.folding.n_columns, **facts, "fingerprint": metric.fingerprint}
 
 
 def _parts_facts(path: Path) -> dict[str, Any]:
@@ -214,7 +223,9 @@ def _container_facts(path: Path) -> dict[str, Any]:
 
             index = read_index(path)
             facts: dict[str, Any] = {"file": "an index of trees (TreeIndex.open)", "trees": len(index.trees)}
-            return {**facts, **_settings(index.rows)}
+            if index.learned is not None:
+                facts["metric"] = metric_facts(index.learned.metric)
+            return {**facts, **_settings(index.rows), "idf": index.idf}
         case files.VECTORIZER_FORMAT:
             rows = FittedRows.load(path)
             facts = {"file": "a vectorizer (FragmentVectorizer.load)"}

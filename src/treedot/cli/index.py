@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import treedot as td
 from treedot._storage.files import check_target
+from treedot.cli.files_read import is_under, real_path
 from treedot.cli.options import PATHS_HELP, add_output, add_units
 from treedot.cli.pipes import show
 from treedot.cli.progress import Progress
-from treedot.cli.units import NO_UNITS, Reading, is_code, iter_units, report_skipped
+from treedot.cli.units import NO_UNITS, asked_reading, is_code, iter_units, report_skipped
 from treedot.errors import ParameterError, SourceError
-from treedot.languages import LANGUAGES, language_of
-from treedot.readers.folders import Skipped, walk
+from treedot.readers.folders import Skipped
+from treedot.search.reading import Reading, digest_of
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -30,14 +30,18 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "files elsewhere stay as they are",
     )
     command.add_argument("--overwrite", action="store_true", help="replace an existing file")
+    command.add_argument(
+        "--metric", metavar="METRIC", help="a folder that treedot tune wrote: searches use this similarity"
+    )
     add_units(command)
 
 
 def run(options: argparse.Namespace) -> None:
     """Build an index of source code or trees to search.
 
-    Write an index file, in which treedot search finds similar units. Names and literals do not count, so
-    renamed copies are found, too. An existing index is replaced only when the new one is complete.
+    Write an index file, in which treedot search finds similar units. Rare names, literals and constructs
+    count more than frequent ones. Renamed copies are found, too. An existing index is replaced only when the
+    new one is complete.
 
     Example: treedot index src -o code.index
     """
@@ -55,19 +59,27 @@ def run(options: argparse.Namespace) -> None:
 
 def _build(options: argparse.Namespace) -> None:
     from treedot.clones.report.text import count_of
+    from treedot.vectors import Metric
 
     check_target(Path(options.output), *options.paths)
     if os.path.exists(options.output) and not options.overwrite:
         raise ParameterError(f"{options.output} exists: --update updates it, --overwrite replaces it")
-    reading = Reading.asked(options)
+    metric = None if options.metric is None else Metric.load(options.metric)
+    reading = asked_reading(options)
+    if metric is None:
+        reading = reading._replace(identifiers="keep", literals="keep")
+    else:
+        reading = reading.like(metric.facts.get("reading", {}))
     skipped = Skipped()
     with Progress() as progress:
-        forests = iter_units(options.paths, reading, on_skip=skipped, n_jobs=options.jobs, digest=_digest)
+        forests = iter_units(options.paths, reading, on_skip=skipped, n_jobs=options.jobs, digest=digest_of)
         made = td.TreeIndex.build(
             _some(forests),
             options.output,
+            metric=metric,
+            idf=metric is None,
             overwrite=options.overwrite,
-            reading=reading._asdict(),
+            reading=reading.stored(),
             n_jobs=options.jobs,
             progress=progress,
         )
@@ -87,23 +99,25 @@ def _some(forests: Iterator[td.Forest]) -> Iterator[td.Forest]:
 
 def _update(found: td.TreeIndex, options: argparse.Namespace) -> None:
     """Replace the units of files at the paths that have changed, and remove those of deleted files."""
-    if options.unit or options.language or options.min_nodes:
+    given = ("unit", "language", "min_nodes", "metric", "exclude", "include_vendored")
+    if any(getattr(options, name) for name in given):
         raise ParameterError(
-            "--update reads files with the settings of the index: remove --unit, --language and --min-nodes"
+            "--update keeps the settings of the index: remove --unit, --language, --min-nodes, --metric, "
+            "--exclude and --include-vendored"
         )
     reading = Reading.of(found.reading)
     columns = zip(found.column("file"), found.column("digest"), strict=True)
     old = {file: content for file, content in columns if isinstance(file, str)}
-    known = {_real_path(file): file for file in old}
+    known = {real_path(file): file for file in old}
 
     def name(path: str) -> str:
         """Return the path under which a file is stored in the index, which may be spelled differently."""
-        return known.get(_real_path(path), path)
+        return known.get(real_path(path), path)
 
-    files = ((name(path), path) for path in _code_files(options.paths, reading.language))
-    same = {file for file, path in files if old.get(file) == _digest(path)}
-    tops = [_real_path(path) for path in options.paths]
-    changed = {file for file in old if file not in same and _is_under(_real_path(file), tops)}
+    files = ((name(path), path) for path in _code_files(options.paths, reading))
+    same = {file for file, path in files if old.get(file) == digest_of(path)}
+    tops = [real_path(path) for path in options.paths]
+    changed = {file for file in old if file not in same and is_under(real_path(file), tops)}
     before, skipped = len(found), Skipped()
     with Progress() as progress:
         forests = iter_units(
@@ -112,7 +126,7 @@ def _update(found: td.TreeIndex, options: argparse.Namespace) -> None:
             only=lambda path: name(path) not in same,
             on_skip=skipped,
             n_jobs=options.jobs,
-            digest=_digest,
+            digest=digest_of,
         )
         found.update(_named(forests, name), files=changed, n_jobs=options.jobs, progress=progress)
     report_skipped(skipped)
@@ -127,33 +141,7 @@ def _named(forests: Iterable[td.Forest], name: Callable[[str], str]) -> Iterator
         yield forest
 
 
-def _code_files(paths: Iterable[str], language: str | None) -> list[str]:
+def _code_files(paths: Iterable[str], reading: Reading) -> list[str]:
     """Return the source files at the paths."""
-
-    def wanted(name: str) -> bool:
-        return language_of(name) in (LANGUAGES if language is None else (language,))
-
     code = [path for path in paths if is_code(path)]
-    return [file.path for file in walk(code, wanted)] if code else []
-
-
-def _digest(path: str) -> str:
-    """Return a digest of the content of a file; an empty text if it cannot be read."""
-    try:
-        with open(path, "rb") as file:
-            return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
-    except OSError:
-        return ""
-
-
-def _real_path(path: str) -> str:
-    """Return the canonical path of a file; a text that cannot be a path is returned as it is."""
-    try:
-        return os.path.realpath(path)
-    except ValueError:  # a stored name may be any text
-        return path
-
-
-def _is_under(file: str, paths: Iterable[str]) -> bool:
-    """Return whether a file is one of the paths, or inside one of them; all paths are canonical."""
-    return any(file == path or file.startswith(path.rstrip(os.sep) + os.sep) for path in paths)
+    return list(reading.files(code)) if code else []

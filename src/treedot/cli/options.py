@@ -21,8 +21,8 @@ SOURCE_HELP = (
 TREE_HELP = f"a tree in brackets, or a {SOURCE_HELP}"
 PATHS_HELP = "source file, folder of source files, or file of trees; with --unit page, file or folder of HTML"
 QUERY_HELP = (
-    "a file; a function or class as file:line or file:name; source code; a tree in brackets; or - for "
-    "standard input"
+    "a file; a function or class as file:line or file:name (of a method, file:Class.name, or only its name "
+    "if no other has it); source code; a tree in brackets; or - for standard input"
 )
 MODEL_HELP = "a folder that treedot train wrote"
 
@@ -88,7 +88,10 @@ def add_reading(
         help=f"format of the files: {', '.join(FORMATS)} (default: from the suffix, else brackets)",
     )
     group.add_argument(
-        "--column", metavar="NAME", help="the column of a table with the trees (default: tree)"
+        "--column",
+        metavar="NAME",
+        help="the column of a table with the trees (default: tree; with a model, the column that it was "
+        "trained with)",
     )
     group.add_argument(
         "--unit",
@@ -96,7 +99,7 @@ def add_reading(
         help="what becomes a tree. In XML and JSON: the document (default), or each record, that is each "
         "element below the root or each item of the top-level array. In source code: each function "
         "(default), class or file. In CoNLL-U: each sentence, with relations (grct, default), words (lct) or "
-        "only words (loct) as inner nodes",
+        "only words (loct) as inner nodes, or with relations and both of their words (cgrct, clct)",
     )
     add_unpacking(group)
     if cache:
@@ -119,11 +122,33 @@ def add_unpacking(command: argparse._ActionsContainer) -> None:
 
 
 def add_no_cache(command: argparse._ActionsContainer) -> None:
-    """Add the option that turns off the cache of parsed source code."""
+    """Add the option that turns off the cache."""
     command.add_argument(
         "--no-cache",
         action="store_true",
-        help="do not use the cache of parsed source code (see treedot cache)",
+        help="do not use the cache of parsed files and near-duplicates (see treedot cache)",
+    )
+
+
+def add_choice_of_files(command: argparse._ActionsContainer) -> None:
+    """Add the options that say which files of a folder are read."""
+    command.add_argument(
+        "--exclude",
+        action="append",
+        metavar="PATTERN",
+        help="leave out files that match a pattern, as in .gitignore; may be given several times",
+    )
+    add_include_vendored(command)
+
+
+def add_include_vendored(command: argparse._ActionsContainer) -> None:
+    """Add the option that reads code that nobody wrote for the project."""
+    command.add_argument(
+        "--include-vendored",
+        action="store_true",
+        default=None,
+        help="in folders, also read vendored code, installed packages, environments, the output of "
+        "builds, and minified, compiled and generated files; and functions that are only stubs",
     )
 
 
@@ -134,13 +159,14 @@ def add_similarity(command: argparse.ArgumentParser) -> None:
         "--threshold",
         type=float,
         metavar="T",
-        help="lowest similarity of near-duplicates, above 0 and at most 1: the productions in both trees, as "
-        "a share of those in either. Below T + 0.1, the shared ones must also be rare enough (default: 0.7)",
+        help="similarity of near-duplicates, above 0 and at most 1: the productions in both trees, as a "
+        "share of those in either. Below T + 0.1, the shared ones must be rare enough; below T, the trees "
+        "must also be nearest to each other or have the same names (default: 0.7)",
     )
 
 
-def add_units(command: argparse.ArgumentParser) -> None:
-    """Add the options that say how source code and pages become units."""
+def add_units(command: argparse.ArgumentParser, min_nodes: str = "1") -> None:
+    """Add the options that say how source code and pages become units; ``min_nodes`` says a default."""
     group = command.add_argument_group("reading")
     group.add_argument(
         "--unit",
@@ -150,8 +176,12 @@ def add_units(command: argparse.ArgumentParser) -> None:
     add_unpacking(group)
     add_no_cache(group)
     add_language(group, "read only files in this language", "all")
+    add_choice_of_files(group)
     group.add_argument(
-        "--min-nodes", type=int, metavar="N", help="leave out units with smaller trees (default: 1)"
+        "--min-nodes",
+        type=int,
+        metavar="N",
+        help=f"leave out units with smaller trees (default: {min_nodes})",
     )
     add_jobs(command, "processes or threads")
 

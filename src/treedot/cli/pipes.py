@@ -102,7 +102,7 @@ class _Output(io.TextIOBase):
                 self._stream.flush()
 
     def isatty(self) -> bool:
-        return self._stream is not None and self._stream.isatty()
+        return self._stream is not None and not self._stream.closed and self._stream.isatty()
 
     def fileno(self) -> int:
         return 1 if self._stream is None else self._stream.fileno()

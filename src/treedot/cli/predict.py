@@ -18,7 +18,7 @@ from treedot.cli.options import MODEL_HELP, SOURCE_HELP, add_output, add_reading
 from treedot.cli.reading import Skipped
 from treedot.errors import ParameterError, SourceError
 
-PREDICTED, SCORE = "predicted", "score_"
+PREDICTED, SCORE, PROBABILITY = "predicted", "score_", "probability"
 
 Write = Callable[[list[str]], object]
 
@@ -32,6 +32,12 @@ def add_options(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help="also give the score of every class (of two classes, only of the second), under a header: "
         "predicted, score_CLASS, …",
+    )
+    command.add_argument(
+        "--proba",
+        action="store_true",
+        help="also give the probability of the predicted class and that of every class, under a header: "
+        "predicted, probability, probability_CLASS, …",
     )
     add_output(
         command,
@@ -59,12 +65,12 @@ def run(options: argparse.Namespace) -> None:
 
     refuse_folder(options.output, "predict")
     model = td.LinearModel.load(options.model, device=options.device or "cpu")
-    if options.scores and model.classes is None:
-        raise ParameterError(f"{options.model} predicts numbers, which have no scores: remove --scores")
+    _check(options, model)
     if options.output:
         check_target(Path(options.output), *options.trees)
+    options.remembered_column = model.tree_column
     set_column(options, model.reads)
-    own = [PREDICTED, *(_score_names(model) if options.scores else ())]
+    own = [PREDICTED, *_more_names(model, options)]
     skipped, row = Skipped(options.skip_bad), 0
     kept: list[str] | None = None  # the columns of the input to write
     with _output(options.output) as write:
@@ -72,22 +78,50 @@ def run(options: argparse.Namespace) -> None:
             for batch in iter_examples(source, options, model.reads, skipped):
                 if kept is None:
                     kept = [] if options.output is None else _kept(batch, model, own, source)
-                    if options.output or options.scores:
+                    if options.output or len(own) > 1:
                         write([*kept, *own])
                 others = _others(batch, kept, source, row)
                 scores = model.scores(read_table(batch, model.reads, row), n_jobs=options.jobs)
                 row += len(batch)
                 predicted = map(_shown, model.best(scores).tolist())
-                columns = scores.reshape(len(batch), -1)[:, : None if options.scores else 0]
-                for cells, found, values in zip(others, predicted, columns.tolist(), strict=True):
-                    write([*cells, found, *(f"{score:.6f}" for score in values)])
+                columns = _more(model, scores, options)
+                for cells, found, values in zip(others, predicted, columns, strict=True):
+                    write([*cells, found, *(f"{value:.6f}" for value in values)])
     skipped.report()
 
 
-def _score_names(model: td.LinearModel) -> list[str]:
-    """Return a name for each score; of two classes, only the second has one."""
+def _check(options: argparse.Namespace, model: td.LinearModel) -> None:
+    """Raise ParameterError if the model has no scores or no probabilities, but they are asked for."""
+    if options.scores and model.classes is None:
+        raise ParameterError(f"{options.model} predicts numbers, which have no scores: remove --scores")
+    if options.proba:
+        try:
+            model.check_calibrated()
+        except ParameterError as error:
+            raise ParameterError(f"{options.model}: {error}; or remove --proba") from None
+
+
+def _more_names(model: td.LinearModel, options: argparse.Namespace) -> list[str]:
+    """Return the names of the columns after the predictions; of two classes, only the second has a score."""
     classes = [] if model.classes is None else model.classes.tolist()
-    return [f"{SCORE}{name}" for name in (classes[1:] if len(classes) == 2 else classes)]
+    scored = classes[1:] if len(classes) == 2 else classes
+    return [
+        *(f"{SCORE}{name}" for name in scored if options.scores),
+        *((PROBABILITY, *(f"{PROBABILITY}_{name}" for name in classes)) if options.proba else ()),
+    ]
+
+
+def _more(model: td.LinearModel, scores: Any, options: argparse.Namespace) -> list[list[float]]:
+    """Return the cells after the prediction of every row: scores, then probabilities."""
+    import numpy as np
+
+    columns = [scores.reshape(len(scores), -1)[:, : None if options.scores else 0]]
+    if options.proba:
+        assert model.classes is not None
+        probabilities = model.probabilities(scores)
+        own = np.searchsorted(model.classes, model.best(scores))
+        columns += [np.take_along_axis(probabilities, own[:, None], axis=1), probabilities]
+    return np.concatenate(columns, axis=1).tolist()
 
 
 def _shown(value: Any) -> str:

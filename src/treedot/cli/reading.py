@@ -12,6 +12,8 @@ from treedot.cli.pipes import note
 from treedot.cli.progress import Progress
 from treedot.errors import SourceError
 
+TABLES = ("tsv", "csv", "jsonl", "parquet", "arrow")
+
 
 def read_all(source: str, options: argparse.Namespace, skipped: Skipped) -> td.Forest:
     """Return the trees of a file, or of a text in brackets."""
@@ -63,13 +65,30 @@ def _of_file(
     return td.iter_trees(
         source,
         options.format,
-        column=options.column,
+        column=options.column or _remembered_column(source, options),
         unit=options.unit,
         batch_size=batch_size,
         on_bad=skipped.callback,
         on_read=on_read,
         n_jobs=getattr(options, "jobs", None),
     )
+
+
+def _remembered_column(source: str, options: argparse.Namespace) -> str | None:
+    """Return the tree column that the model remembers, if the file is a table that has it."""
+    from treedot.readers.sources import format_of
+    from treedot.readers.tables import NoColumnError
+
+    column = getattr(options, "remembered_column", None)
+    if column is None or not os.path.isfile(source) or (options.format or format_of(source)) not in TABLES:
+        return None
+    try:
+        next(td.iter_trees(source, options.format, column=column, batch_size=1), None)
+    except NoColumnError:
+        return None
+    except SourceError:
+        pass  # reading reports it
+    return column
 
 
 class Skipped:

@@ -8,9 +8,11 @@ import json
 import treedot as td
 from treedot._pages.printable import printable
 from treedot.cli.options import QUERY_HELP, add_language, add_no_cache, add_text_or_json, add_unpacking
-from treedot.cli.units import Reading, place_of, read_query
+from treedot.cli.pipes import note
+from treedot.cli.units import read_query, syntax_errors
 from treedot.errors import ParameterError
 from treedot.languages import language_of
+from treedot.search.reading import Reading, place_of
 
 EXPLAINED = 12  # listed productions in both, in A and in B
 
@@ -44,6 +46,8 @@ def run(options: argparse.Namespace) -> None:
     for text, forest in zip(texts, (a, b), strict=True):
         if len(forest) != 1:
             raise ParameterError(f"{text} has {len(forest)} trees: give one tree, or use treedot search")
+        if errors := syntax_errors(forest, text, language):
+            note(errors)
     found = td.compare(a, b)
     if options.format == "json":
         facts = found._asdict() | {"a": place_of(a, 0), "b": place_of(b, 0)}

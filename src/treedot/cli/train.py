@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import json
 import math
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from treedot.cli.pipes import note
 from treedot.cli.progress import Progress, report_passes
 from treedot.cli.reading import Skipped
 from treedot.cli.training import (
+    BESIDE,
     add_training,
     resumable,
     show_regression_trials,
@@ -25,19 +27,20 @@ from treedot.cli.training import (
     show_trials,
     training_settings,
 )
-from treedot.cli.vector_options import add_training_rows, check_options, make_kernel, make_vectorizer
+from treedot.cli.vector_options import CHOOSE, add_training_rows, check_options, make_kernel, make_vectorizer
 from treedot.errors import ParameterError
 
 if TYPE_CHECKING:
     from treedot.models.inputs.table import Columns
 
 MOST_CLASSES = 20  # a column of more distinct numbers is a target of regression
-BESIDE = {
+BESIDE_HELP = {
     "idf": "weight columns by their inverse document frequency",
     "words": "learn from the words of the leaves and their pairs, beside the fragments",
     "labels": "learn from the labels of the inner nodes, beside the fragments",
 }
-CHOICES: dict[str, Any] = {"no": False, "yes": True, "choose": (False, True)}
+OF_CLASSES = ("class_weight", "scoring", "calibrate")  # parameters of a ``TreeClassifier`` only
+CHOICES: dict[str, Any] = {"no": False, "yes": True, CHOOSE: (False, True)}
 COLUMNS = {
     "tree": "a column of trees (default: the one that --column names)",
     "number": "a column of numbers, which are standardised",
@@ -52,10 +55,10 @@ def add_options(command: argparse.ArgumentParser) -> None:
     either.add_argument(
         "--classify",
         action="store_true",
-        help="train classes, even if the column holds more than 20 distinct numbers",
+        help="predict classes, even if the column holds more than 20 distinct numbers",
     )
     either.add_argument(
-        "--regress", action="store_true", help="train a regression, even if the column holds fewer numbers"
+        "--regress", action="store_true", help="predict numbers (a regression), even if fewer are distinct"
     )
     command.add_argument(
         "--alpha",
@@ -87,13 +90,27 @@ def add_options(command: argparse.ArgumentParser) -> None:
         metavar="N",
         help="largest number of passes over the trees (default: 1000; with --checkpoint 20)",
     )
-    for name, what in BESIDE.items():
-        help = f"{what}; choose lets cross-validation decide (default: no)"
+    command.add_argument(
+        "--calibration",
+        action=argparse.BooleanOptionalAction,
+        help="store what probabilities need (default: if cross-validation chooses settings; otherwise its "
+        "folds are trained for this only)",
+    )
+    for name, what in BESIDE_HELP.items():
+        help = f"{what} (default: cross-validation chooses for classes and rows of small fragments, if there "
+        "are several values of --decay or --C; otherwise no)"
         command.add_argument(f"--{name}", choices=CHOICES, help=help)
     columns = command.add_argument_group(
         "examples of several columns",
         "Each option may be given several times. The model stores the names of its columns: predict, "
         "evaluate and explain expect tables with these columns.",
+    )
+    columns.add_argument(
+        "--pair",
+        nargs=2,
+        metavar=("TEXT", "HYPOTHESIS"),
+        help="two columns of trees that are a pair: placeholders link the words that both have, and the "
+        "share of the second one's words that the first one has becomes a number beside both trees",
     )
     for kind, what in COLUMNS.items():
         columns.add_argument(f"--{kind}-column", action="append", metavar="COLUMN", help=what)
@@ -104,12 +121,13 @@ def add_options(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Train a model that predicts classes or numbers.
 
-    Train a linear model on trees with known classes, and write it to a folder. Cross-validation chooses the
-    best of several values of --decay and --C. If every value of the column is a number, and more than 20 are
-    distinct, train a ridge regression that predicts numbers, and choose among --decay and --alpha; --classify
-    and --regress override this. With --checkpoint, trees are streamed: memory does not grow
-    with their number, cross-validation takes a random sample of 20,000 trees, and a command that was stopped
-    or killed resumes when you run it again. To train with many processes, use treedot batch fit.
+    Train a linear model on trees with known classes, and write it to a folder. Cross-validation chooses
+    --decay and --C, whether words and labels help, and how columns are weighted; an option fixes only its own
+    setting. If every value of the column is a number, and more than 20 are distinct, train a ridge regression
+    that predicts numbers, and choose among --decay and --alpha; --classify and --regress override this. With
+    --checkpoint, trees are streamed: memory does not grow with their number, cross-validation takes a random
+    sample of 20,000 trees and chooses --decay, --C and --damping only, and a command that was stopped or
+    killed resumes when you run it again. To train with many processes, use treedot batch fit.
 
     Example: treedot train questions.tsv --class label -o questions.model
     """
@@ -122,21 +140,25 @@ def run(options: argparse.Namespace) -> None:
 def _train_in_memory(options: argparse.Namespace) -> None:
     from treedot.models.classes import class_names, column_values
     from treedot.models.inputs.table import Columns, finite_numbers
-    from treedot.models.model_folder import check_model_target
+    from treedot.models.model_folder import MODEL
     from treedot.models.training.candidates import N_FEATURES
 
-    check_model_target(Path(options.output), options.overwrite)
+    MODEL.check_target(Path(options.output), options.overwrite)
     others = options.number_column is not None or options.text_column is not None
-    if others and options.tree_column is None and options.column is not None:
+    if others and options.pair is None and options.tree_column is None and options.column is not None:
         options.tree_column, options.column = [options.column], None
-    columns = Columns.make(options.tree_column, options.number_column, options.text_column)
+    columns = Columns.make(options.tree_column, options.number_column, options.text_column, options.pair)
     settings = _settings(options, N_FEATURES)
     trees = read_examples(options.trees, options, columns)
     labels = class_names(trees, options.class_column)
     is_regression = _is_regression(labels, options)
+    if not is_regression:
+        _check_classes(labels, options.class_column)
     model = _regressor(settings, options) if is_regression else _classifier(settings, options)
     groups = None if options.group is None else class_names(trees, options.group)
     data = {"trees": len(trees), "digest": _digest(trees, labels, columns), "label": options.class_column}
+    if not columns.are_named and options.column is not None:
+        data["column"] = options.column
     weights = None
     if options.weight is not None:
         weights = finite_numbers(column_values(trees, options.weight), options.weight)
@@ -146,20 +168,21 @@ def _train_in_memory(options: argparse.Namespace) -> None:
     with Progress("folds") as progress:
         model.fit(trees, y, weights, groups=groups, progress=progress)
     facts = {"data": data, "treedot": __version__}
-    model.to_model(facts).save(options.output, overwrite=options.overwrite)
+    stored = model.to_model(facts)
+    stored.save(options.output, overwrite=options.overwrite)
     what = "rows" if columns.are_named else "trees"
     of = "" if is_regression else f" of {model.classes_.size} classes"
     print(f"{len(trees):,} {what}{of}, with weights for {model.columns_.size:,} columns")
-    if is_regression:
-        show_regression_trials(model, options.output)
-    else:
-        trials = [trial._asdict() for trial in model.trials_]
-        show_trials(
-            trials,
-            model.decay_,
-            model.C_,
-            options.output,
-            [name for name in BESIDE if getattr(model, f"{name}_")],
+    show_chosen = show_regression_trials if is_regression else show_trials
+    show_chosen(stored.facts["training"], options.output)
+
+
+def _check_classes(labels: list[str], column: str) -> None:
+    """Raise ParameterError if no class has two trees: there is nothing that the trees of a class share."""
+    if 1 < len(labels) == len(set(labels)):
+        raise ParameterError(
+            f"column {column!r} has {len(labels):,} classes of one tree each, which teach nothing: "
+            "give several trees per class, or name the column of classes with --class"
         )
 
 
@@ -167,31 +190,53 @@ def _is_regression(labels: list[str], options: argparse.Namespace) -> bool:
     """Whether to predict numbers: if asked to, or if all labels are numbers and many are distinct."""
     if options.classify or options.regress:
         return bool(options.regress)
-    try:
-        numbers = {float(label) for label in labels}
-    except ValueError:
-        return False
-    if len(numbers) <= MOST_CLASSES or not all(map(math.isfinite, numbers)):
+    numbers = _distinct_numbers(labels)
+    if len(numbers) <= MOST_CLASSES:
+        if numbers and min(Counter(labels).values()) == 1:
+            note(
+                f"column {options.class_column!r} is taken for classes: use --regress to predict its numbers"
+            )
         return False
     note(
         f"column {options.class_column!r} is numeric with {len(numbers):,} distinct values: training a "
-        "regression; use --classify to train classes"
+        "regression; use --classify to predict classes"
     )
     return True
+
+
+def _distinct_numbers(labels: list[str]) -> set[float]:
+    """Return the distinct numbers that the labels are; none unless all labels are finite numbers."""
+    try:
+        numbers = {float(label) for label in labels}
+    except ValueError:
+        return set()
+    return numbers if all(map(math.isfinite, numbers)) else set()
 
 
 def _classifier(settings: dict[str, Any], options: argparse.Namespace) -> Any:
     if options.alpha is not None:
         raise ParameterError("--alpha is a setting of regressions: remove it, or add --regress")
-    return td.TreeClassifier(**settings)
+    return td.TreeClassifier(**_beside(settings, options), **settings)
+
+
+def _beside(settings: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
+    """Return the choices of columns that other options of sparse rows must not turn off.
+
+    A ``TreeClassifier`` takes a vectorizer as it is, also one that differs only in its budget or its width.
+    """
+    has_rest_or_kernel = (options.rest, options.kernel) != (None, None) or options.vectors == "dense"
+    is_fixed = all(x is not None and len(x) == 1 for x in (options.decay, options.C))
+    if "vectorizer" not in settings or has_rest_or_kernel or is_fixed:
+        return {}
+    return {name: CHOICES[CHOOSE] for name in BESIDE if name not in settings}
 
 
 def _regressor(settings: dict[str, Any], options: argparse.Namespace) -> Any:
     """Return a ``TreeRegressor``; raise ParameterError for options that only classes have."""
-    for name in ("C", "balanced", "passes", *BESIDE):
-        if getattr(options, name):
+    for name in ("C", "balanced", "scoring", "passes"):
+        if getattr(options, name) is not None:
             raise ParameterError(f"--{name} is a setting of classes: remove it, or add --classify")
-    shared = {name: value for name, value in settings.items() if name != "class_weight"}
+    shared = {name: value for name, value in settings.items() if name not in OF_CLASSES}
     alpha = {} if options.alpha is None else {"alpha": options.alpha}
     return td.TreeRegressor(**shared, **alpha)
 
@@ -226,8 +271,10 @@ def _settings(options: argparse.Namespace, n_features: int) -> dict[str, Any]:
     passes = {} if options.passes is None else {"max_passes": options.passes}
     return {
         **{f"{kind}_columns": getattr(options, f"{kind}_column") for kind in COLUMNS},
+        "pair_columns": options.pair,
         "n_jobs": options.jobs,
         **training_settings(options),
+        "calibrate": "auto" if options.calibration is None else options.calibration,
         **{name: CHOICES[getattr(options, name)] for name in BESIDE if getattr(options, name)},
         **passes,
         **_vectorizer_or_kernel(options, n_features),
@@ -235,12 +282,16 @@ def _settings(options: argparse.Namespace, n_features: int) -> dict[str, Any]:
 
 
 def _vectorizer_or_kernel(options: argparse.Namespace, n_features: int) -> dict[str, Any]:
-    """Return the vectorizer or kernel that the options describe; cross-validation sets its λ."""
+    """Return the vectorizer or kernel that the options describe, if any; the model sets λ and damping."""
     vectors = "sparse" if options.vectors is None and options.kernel is None else options.vectors
     chosen = argparse.Namespace(**vars(options) | {"vectors": vectors, "decay": None})
     check_options(chosen)
+    chosen.damping = None  # a setting of the model, like λ
     if vectors is not None:
-        return {"vectorizer": make_vectorizer(chosen, n_features=n_features)}
+        made = make_vectorizer(chosen, n_features=n_features)
+        usual = td.FragmentVectorizer(n_features=n_features, n_jobs=options.jobs)
+        is_given = type(made) is not type(usual) or made.get_params() != usual.get_params()
+        return {"vectorizer": made} if is_given else {}
     chosen.normalize = True  # the values of C are meant for trees of norm 1
     return {"kernel": make_kernel(chosen)}
 

@@ -6,55 +6,44 @@ import argparse
 import io
 import os
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import treedot as td
-from treedot._pages.printable import printable
+from treedot._pages.printable import first_few
 from treedot._storage.files import standard_input
+from treedot.cli.files_read import FilesRead
 from treedot.cli.pipes import note
 from treedot.errors import ParameterError, SourceError
-from treedot.languages import LANGUAGES, language_of
+from treedot.languages import language_of
 from treedot.parameters import checked_integer
 from treedot.readers.folders import OnSkip, Skipped
+from treedot.search.reading import Reading
 
 PAGE = "page"  # the unit of HTML
 NO_UNITS = (
     "in folders, only source code is read, or with --unit page only HTML (see also --language, --min-nodes); "
     "for XML and JSON, name the files, or make one file of trees with treedot convert"
 )
-PLACE = re.compile(r"(?P<file>.+?)::?(?P<part>[\w.]+)")  # file:120 or file:Class.method
+SNIPPET = "<snippet>"  # in place of the name of a file
+PLACE = re.compile(r"(?P<file>.+?)::?(?P<part>[\w.~]+)")  # file:120 or file:Class.method
 
 
-class Reading(NamedTuple):
-    """Settings that say how files become trees, the same for an index and its queries."""
-
-    unit: str = "function"
-    identifiers: str = "blur"
-    literals: str = "blur"
-    min_nodes: int = 1
-    language: str | None = None
-
-    @classmethod
-    def asked(cls, options: argparse.Namespace) -> Reading:
-        """Return the settings that the options of a command give."""
-        min_nodes = checked_integer("--min-nodes", options.min_nodes or 1, at_least=1)
-        return cls(unit=options.unit or "function", min_nodes=min_nodes, language=options.language)
-
-    @classmethod
-    def of(cls, settings: Mapping[str, Any]) -> Reading:
-        """Return the settings stored in an index; raise SourceError if they are invalid."""
-        known = {name: settings[name] for name in cls._fields if name in settings}
-        if known.get("language") not in (None, *LANGUAGES):
-            raise SourceError(f"the index is damaged: unknown language {known['language']!r}")
-        return cls(**known)
-
-    def code(self, **changes: Any) -> td.readers.CodeSettings:
-        """Return the settings for source code."""
-        settings = {name: value for name, value in self._asdict().items() if name != "language"}
-        return td.readers.CodeSettings(**settings | changes)
+def asked_reading(options: argparse.Namespace, min_nodes: int = 1) -> Reading:
+    """Return the settings that the options of a command give; ``min_nodes`` is the default of that option."""
+    min_nodes = checked_integer("--min-nodes", options.min_nodes or min_nodes, at_least=1)
+    if options.unit == PAGE and (options.exclude or options.include_vendored):
+        raise ParameterError(
+            "--exclude and --include-vendored apply to source code: for pages, add lines to .treedotignore"
+        )
+    return Reading(
+        unit=options.unit or "function",
+        min_nodes=min_nodes,
+        language=options.language,
+        exclude=tuple(options.exclude or ()),
+        include_vendored=bool(options.include_vendored),
+    )
 
 
 def is_code(path: str) -> bool:
@@ -74,11 +63,16 @@ def iter_units(
     """Yield the units of source files and folders, then the trees of other files, with a column ``file``.
 
     With the unit ``page``, yield the pages of HTML files and folders. ``only`` returns whether to read a
-    source file. Each of ``columns`` is a function that computes a column of that name from the path.
+    source file; without it, a folder in which no file can be read raises SourceError. Each of ``columns`` is
+    a function that computes a column of that name from the path.
     """
-    paths = list(paths)
+    paths, read = list(paths), FilesRead(on_skip)
     if reading.unit == PAGE:
-        pages = td.readers.read_html(paths, on_skip=on_skip)
+        pages = td.readers.read_html(paths, on_skip=read.skip)
+        for file in pages.columns.get("file", ()):
+            read.add(file)
+        if only is None:
+            read.check(paths, "HTML")
         for name, value in columns.items():
             pages.columns[name] = [value(file) for file in pages.columns["file"]]
         yield pages
@@ -87,15 +81,19 @@ def iter_units(
     if code:
         for forest in td.iter_code(
             code,
-            settings=reading.code(),
+            settings=reading.code(stubs=reading.include_vendored),
             language=reading.language,
-            only=only,
-            on_skip=on_skip,
+            exclude=reading.exclude,
+            include_vendored=reading.include_vendored,
+            only=only or read.add,
+            on_skip=read.skip,
             n_jobs=n_jobs,
         ):
             for name, value in columns.items():
                 forest.columns[name] = [value(forest.columns["file"][0])] * len(forest)
             yield forest
+        if only is None:
+            read.check(code, reading.language or "source")
     for path in paths:
         if not is_code(path):
             file = os.path.normpath(path).replace(os.sep, "/")
@@ -117,9 +115,10 @@ def read_query(text: str, reading: Reading, language: str, *, one: bool = False,
     place = PLACE.fullmatch(text)
     if place is not None and os.path.exists(place["file"]):
         return _part(_file(place["file"], reading, False, changes), place["part"], place["file"])
-    if "\n" not in text and Path(text).suffix and language_of(text):
-        raise SourceError(f"cannot open {text}: no such file")
-    return _snippet(text, "<snippet>", reading, language, one, changes)
+    file = text if place is None else place["file"]
+    if "\n" not in file and Path(file).suffix and language_of(file):
+        raise SourceError(f"cannot open {file}: no such file or folder")
+    return _snippet(text, SNIPPET, reading, language, one, changes)
 
 
 def _standard_input() -> str:
@@ -159,39 +158,64 @@ def _snippet(
 
 
 def _part(forest: td.Forest, part: str, file: str) -> td.Forest:
-    """Return the innermost unit around a line number, or the first unit of a name."""
+    """Return the innermost unit around a line number, or the first unit of a name.
+
+    The last part of a name suffices if no other unit has it: ``read`` for the method ``Table.read``.
+    """
     if "start" not in forest.columns:
         raise ParameterError(f"{file} is a file of trees, which have no lines or names: give the file only")
-    places = zip(forest.columns["start"], forest.columns["end"], forest.columns["name"], strict=True)
-    if part.isdecimal():
-        line = int(part[:18])  # no file has a line number of more digits
-        found = [(start - end, i) for i, (start, end, _) in enumerate(places) if start <= line <= end]
-        found.sort(reverse=True)
-    else:
-        found = [(0, i) for i, (_, _, name) in enumerate(places) if name == part]
+    if not part.isdecimal():
+        return forest[[_named(list(forest.columns["name"]), part, file)]]
+    line = int(part[:18])  # no file has a line number of more digits
+    places = zip(forest.columns["start"], forest.columns["end"], strict=True)
+    found = [(start - end, i) for i, (start, end) in enumerate(places) if start <= line <= end]
     if not found:
         raise SourceError(f"{file}: no unit at {part}")
-    return forest[[found[0][1]]]
+    return forest[[max(found)[1]]]
 
 
-def main_language(values: Iterable[Any]) -> str:
-    """Return the language of most units, given their languages; Python if there are none."""
-    counts = Counter(value for value in values if isinstance(value, str) and value in LANGUAGES)
-    return max(counts, key=lambda name: (counts[name], name), default="python")
+def _named(names: list[str], part: str, file: str) -> int:
+    """Return the number of the unit with a name; raise SourceError if it is unknown or ambiguous."""
+    known = dict.fromkeys(filter(None, names))
+    like = [name for name in known if name.endswith(f".{part}")]
+    if part in known or len(like) == 1:
+        return names.index(part if part in known else like[0])
+    if like:
+        raise SourceError(f"{file}: {part} is the name of several units: give one of {first_few(like)}")
+    its = f"its units are {first_few(known)}" if known else "its units have no names"
+    raise SourceError(f"{file}: no unit is called {part}; {its}")
 
 
-def place_of(forest: td.Forest, i: int) -> str:
-    """Return the place of a unit, ``file:start-end name``; for a tree without lines, its brackets."""
-    return printable(_place(forest, i))
+def syntax_errors(query: td.Forest, text: str, language: str) -> str:
+    """Return a message about the syntax errors of the query that a text stands for; "" if it has none."""
+    counts = [count or 0 for count in query.columns.get("errors", ())]
+    errors = sum(counts)
+    if not errors:
+        return ""
+    first = next(i for i, count in enumerate(counts) if count)
+    file, own, start, end = (query.columns[name][first] for name in ("file", "language", "start", "end"))
+    is_text, own = file == SNIPPET, own or language
+    near = _first_error(text.encode() if is_text else _content(file), own, start, end)
+    return (
+        f"{'the query' if is_text else file} has {errors} syntax error{'s' * (errors > 1)} as {own} code"
+        f"{near}: for another language, use --language" + ("; for a file, check its path" if is_text else "")
+    )
 
 
-def _place(forest: td.Forest, i: int) -> str:
-    row = {name: values[i] for name, values in forest.columns.items()}
-    if row.get("start") is not None and row.get("end") is not None:
-        return f"{row.get('file')}:{row['start']}-{row['end']} {row.get('name') or ''}".rstrip()
-    text = str(forest[i])
-    short = text if len(text) <= 70 else text[:69] + "…"
-    return f"{row['file']}: {short}" if row.get("file") else short
+def _content(file: str) -> bytes:
+    """Return the content of a file; nothing for standard input."""
+    return Path(file).read_bytes() if os.path.isfile(file) else b""
+
+
+def _first_error(source: bytes, language: str, start: int, end: int) -> str:
+    """Return the place of the first syntax error in a range of lines, for a message; "" if unknown."""
+    from treedot.readers.code.source_files import as_utf8
+    from treedot.readers.code.syntax_errors import error_places
+
+    places = error_places(as_utf8(source, language), language, "the query")
+    inside = (place for place in places if start <= place[0] <= end)
+    line, column = next(inside, (0, 0))
+    return f", near line {line}, column {column}" if line else ""
 
 
 def report_skipped(skipped: Skipped) -> None:

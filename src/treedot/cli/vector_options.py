@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 VECTORS = ("sparse", "dense")
 STORED_KERNELS = ("subset", "subtree", "bounded", "partial", "route")  # a model can store these
 KERNELS = (*STORED_KERNELS, "smoothed")
+CHOOSE = "choose"  # all values of an option: cross-validation takes the best
 SPARSE, DENSE = "--vectors sparse", "--vectors dense"
 SUBSET, SUBTREE, BOUNDED = "--kernel subset", "--kernel subtree", "--kernel bounded"
 PARTIAL, SMOOTHED, ROUTE = "--kernel partial", "--kernel smoothed", "--kernel route"
@@ -80,8 +81,9 @@ def add_kernel(command: argparse.ArgumentParser) -> None:
     complete.add_argument(
         "--convention",
         choices=parameters.SUBTREE_CONVENTIONS,
-        help="a fragment with p productions counts λ^(p-1) (paper) or λ^p (collins-duffy); for --kernel "
-        "subtree also what KeLP and SVM-LIGHT-TK compute (kelp, svm-light-tk) (default: paper)",
+        help="a fragment with p productions counts λ^(p-1) (paper, the default) or λ^p (collins-duffy). "
+        "--kernel subset has the values of SVM-LIGHT-TK with collins-duffy, and those of KeLP with --leaves, "
+        "too; --kernel subtree has them with svm-light-tk and kelp",
     )
     complete.add_argument(
         "--leaves", action="store_true", default=None, help="also count pairs of equal leaves (default: no)"
@@ -122,14 +124,16 @@ def add_training_rows(command: argparse.ArgumentParser) -> None:
         "few thousand trees. With --vectors dense, partial means vectors of partial trees",
     )
     _add_budget(command)
-    _add_vectors(command, "2^30, so that hardly any fragments share one; with --checkpoint 2^22")
+    _add_vectors(
+        command, "2^30, so that hardly any fragments share one; with --checkpoint 2^22", several=True
+    )
 
 
 def add_streamed_rows(command: argparse.ArgumentParser) -> None:
     """Add the options of the sparse rows of ``treedot batch fit``."""
     group = command.add_argument_group("rows of fragments")
     _add_budget(group)
-    _add_hashed_rows(group, "2^22", "sqrt")
+    _add_hashed_rows(group, "2^22", "sqrt", several=True)
     _add_seed_and_type(group)
 
 
@@ -199,9 +203,10 @@ def _add_vectors(
     width: str,
     damping: str = "sqrt; with --rest linear",
     device: bool = True,
+    several: bool = False,
 ) -> None:
     sparse = command.add_argument_group("sparse rows (--vectors sparse)")
-    _add_hashed_rows(sparse, width, damping)
+    _add_hashed_rows(sparse, width, damping, several)
     sparse.add_argument(
         "--rest",
         choices=parameters.RESTS,
@@ -224,8 +229,18 @@ def _add_vectors(
     _add_seed_and_type(command.add_argument_group("all vectors (--vectors)"))
 
 
-def _add_hashed_rows(group: argparse._ActionsContainer, width: str, damping: str) -> None:
-    """Add the options of sparse rows with hashed columns; ``width`` and ``damping`` are the defaults."""
+def _add_hashed_rows(
+    group: argparse._ActionsContainer, width: str, damping: str, several: bool = False
+) -> None:
+    """Add the options of sparse rows with hashed columns; ``width`` and ``damping`` are the defaults.
+
+    ``several`` values of --damping leave the choice to cross-validation.
+    """
+    choice: dict[str, Any] = {"choices": parameters.DAMPINGS}
+    more = ""
+    if several:
+        choice = {"choices": (*parameters.DAMPINGS, CHOOSE), "nargs": "+"}
+        more = "; cross-validation chooses from several, or from all (choose)"
     group.add_argument(
         "--n-features",
         type=_integer,
@@ -234,9 +249,9 @@ def _add_hashed_rows(group: argparse._ActionsContainer, width: str, damping: str
     )
     group.add_argument(
         "--damping",
-        choices=parameters.DAMPINGS,
+        **choice,
         help="how the number of occurrences of a fragment in a tree counts: as it is (linear), as its square "
-        f"root (sqrt), or as ln(1 + number) (log1p) (default: {damping})",
+        f"root (sqrt), or as ln(1 + number) (log1p){more} (default: {damping})",
     )
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from treedot._pages.page import page
 from treedot._runtime.jit import compiles
 from treedot._runtime.timing import Stopwatch, timed
-from treedot._storage.files import check_target, write_folder, write_whole
+from treedot._storage.files import check_target, reason, write_folder, write_whole
 from treedot._version import __version__
 from treedot.cli.progress import Progress
 from treedot.cli.tour import plots, vectors
@@ -109,7 +109,7 @@ def _checked(target: Path) -> Path:
     try:
         tempfile.TemporaryFile(dir=next(path for path in (folder, *folder.parents) if path.exists())).close()
     except OSError as error:
-        raise SourceError(f"cannot write {target}: {error.strerror or error}") from error
+        raise SourceError(f"cannot write {target}: {reason(error)}") from error
     if folder.is_dir():
         check_target(target)
     return target

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-from importlib.resources import as_file, files
 
 import numpy as np
 
@@ -14,16 +13,11 @@ from treedot.models.evaluation_report import accuracy_words, matrix_html
 from treedot.models.explain.decision import Explanation
 from treedot.models.explain.text import flip_words
 from treedot.models.explain.web import coloured_tree, fragment_boxes
+from treedot.serve.example_questions import questions
 
 TRAINED = 100  # questions to train on; the model is tested on the others
 EXPLAINED = 4  # the number of the test question whose decision is explained
 LISTED = 4  # fragments for the class that are drawn
-
-
-def questions() -> td.Forest:
-    """Return the table of questions: trees, with their classes in the column ``label``."""
-    with as_file(files("treedot.cli.tour").joinpath("questions.tsv")) as path:
-        return td.read_trees(path)
 
 
 def questions_section() -> Section:
@@ -46,7 +40,7 @@ def _accuracy(n_questions: int, found: Evaluation) -> str:
     names = html.escape(", ".join(figures.name for figures in found.classes))
     introduction = paragraph(
         f"treedot comes with a small table of {n_questions} parsed questions. Their classes are what they "
-        f"ask for: {names}. {code('TreeClassifier')} trains on {TRAINED} questions, chooses λ and the cost C "
+        f"ask for: {names}. {code('TreeClassifier')} trains on {TRAINED} questions, chooses its settings "
         f"by cross-validation, and predicts the classes of the other {found.n_trees}."
     )
     wrong = found.n_trees - int(np.trace(found.confusion))

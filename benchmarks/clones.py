@@ -3,7 +3,9 @@
 The functions are those of BigCloneBench, blurred: without identifiers and literals. For every similarity, the
 table shows the share of type-3 clone pairs (edited copies) above the value that .2 % of other pairs exceed;
 the same for the tenth of them that share the fewest tokens; and for pairs in which all names of one function
-are changed. Other pairs come from different clone classes.
+are changed. Other pairs come from different clone classes. The last line is for the rule of ``treedot dups``:
+the shares of pairs that it takes for near-duplicates, with names and literals as further evidence. With
+``--rule``, only this line is printed.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from treedot import Forest, FragmentVectorizer, SubsetTreeKernel, read_trees
-from treedot._runtime.array_types import Array, FloatArray, IntArray
+from treedot._runtime.array_types import Array, BoolArray, FloatArray, IntArray
+from treedot.clones.duplicates import near_duplicates
 from treedot.clones.similarity import production_multisets, similarities
 
 OTHERS = 200_000  # pairs
@@ -45,12 +48,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--data", default=os.environ.get("TREEDOT_DATA"), help="folder of the corpora")
     parser.add_argument("--others", type=int, default=OTHERS, help=f"other pairs (default: {OTHERS})")
     parser.add_argument("--show", action="store_true", help=f"also the {SHOWN} most similar other pairs")
+    parser.add_argument("--rule", action="store_true", help="only the rule of treedot dups")
     options = parser.parse_args(arguments)
     if not options.data:
         parser.error("set TREEDOT_DATA, or give --data: this needs the files bcb_*.tsv.gz")
     clones = read_clones(Path(options.data), options.others)
+    if options.rule:
+        print(by_rule(clones))
+        return
     measures = all_measures(clones)
-    for line in table(clones, measures):
+    for line in [*table(clones, measures), by_rule(clones)]:
         print(line)
     if options.show:
         show_others(clones, measures["√ rows"])
@@ -82,16 +89,22 @@ def read_clones(data: Path, n_others: int) -> Clones:
 
 def with_other_leaves(forest: Forest, kinds: Sequence[str], change: Callable[[str], str]) -> Forest:
     """Return the trees with another text in every leaf below a node of the given kinds."""
-    parents = forest.parent
-    kind = np.isin(forest.label, [k for k, text in enumerate(forest.labels) if text in kinds])
-    changed = (forest.arity == 0) & (parents >= 0)
-    changed[changed] = kind[parents[changed]]
+    changed = leaves_below(forest, kinds)
     texts = dict.fromkeys([*forest.labels, *map(change, forest.labels)])
     index = {text: k for k, text in enumerate(texts)}
     new = np.array([index[change(text)] for text in forest.labels])
     return Forest(
         np.where(changed, new[forest.label], forest.label), forest.arity, forest.offsets, list(texts)
     )
+
+
+def leaves_below(forest: Forest, kinds: Sequence[str]) -> BoolArray:
+    """Return which nodes are leaves below a node of the given kinds."""
+    parents = forest.parent
+    kind = np.isin(forest.label, [k for k, text in enumerate(forest.labels) if text in kinds])
+    found = (forest.arity == 0) & (parents >= 0)
+    found[found] = kind[parents[found]]
+    return found
 
 
 def all_measures(clones: Clones) -> dict[str, Similarity]:
@@ -151,6 +164,24 @@ def table(clones: Clones, measures: dict[str, Similarity]) -> list[str]:
         shares = [float(np.mean(measure(*clones.pairs[kind]) > threshold)) for kind in kinds]
         lines.append(f"{name:28}{threshold:10.3f}" + "".join(f"{share:16.3f}" for share in shares))
     return lines
+
+
+def by_rule(clones: Clones) -> str:
+    """Return the shares of pairs that are near-duplicates by the rule of ``treedot dups``."""
+    n = len(clones.blurred) // 2
+    kept = clones.kept[:n]
+    is_text = leaves_below(kept, (*NAMES, *LITERALS))
+    bounds = zip(kept.offsets[:-1], kept.offsets[1:], strict=True)
+    functions = clones.blurred[:n]
+    functions.columns["blurred"] = [kept.label[i:j][is_text[i:j]].tolist() for i, j in bounds]
+    found = near_duplicates(functions, n_jobs=-1)
+    near = set(zip(found.near.a.tolist(), found.near.b.tolist(), strict=True))
+    shares = {}
+    for name, (a, b) in clones.pairs.items():
+        if name != "renamed":
+            kinds = np.sort([found.kind[a], found.kind[b]], axis=0).T.tolist()
+            shares[name] = np.mean([x == y >= 0 or (x, y) in near for x, y in kinds])
+    return "rule of treedot dups: " + ", ".join(f"{name} {share:.5f}" for name, share in shares.items())
 
 
 def show_others(clones: Clones, measure: Similarity) -> None:

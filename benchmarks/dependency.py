@@ -211,13 +211,17 @@ def measure(method: Method, train: Forest, test: Forest) -> Result:
     trials = []
     for settings in method.settings:
         kernel = method.kernel(**settings, normalize=True)
-        model = TreeClassifier(kernel=kernel, decay=DECAYS, C=COSTS, n_jobs=-1).fit(sample, classes[order])
-        trials += [(trial, kernel, settings) for trial in model.trials_]
-    best, kernel, settings = max(trials, key=lambda found: found[0].accuracy)
-    model = TreeClassifier(kernel=kernel, decay=best.decay, C=best.C, n_jobs=-1).fit(train, classes)
+        model = TreeClassifier(kernel=kernel, decay=DECAYS, C=COSTS, class_weight=None, n_jobs=-1).fit(
+            sample, classes[order]
+        )
+        trials += [(trial, kernel, settings) for trial in model.selection_]
+    best, kernel, settings = max(trials, key=lambda found: found[0].score)
+    model = TreeClassifier(kernel=kernel, decay=best.decay, C=best.C, calibrate=False, n_jobs=-1).fit(
+        train, classes
+    )
     right = int(np.count_nonzero(model.predict(test) == np.array(test.columns[CLASS])))
     shown = ", ".join([f"λ {best.decay:g}", *(f"μ {mu:g}" for mu in settings.values())])
-    return Result(shown, best.C, best.accuracy, right, len(test), time.process_time() - start)
+    return Result(shown, best.C, best.score, right, len(test), time.process_time() - start)
 
 
 def _short(share: float) -> str:

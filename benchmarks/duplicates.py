@@ -1,11 +1,12 @@
-"""Measure how well ``find_duplicates`` finds planted copies: ``python -m benchmarks.duplicates``.
+"""Measure how well ``treedot dups`` finds planted copies: ``python -m benchmarks.duplicates``.
 
-Functions of a library, by default Python's standard library without its tests, are copied, reformatted, and
-edited or renamed to known degrees. Each copy is added to the library in its own file, and the list of groups
-is read from the beginning. A group of k members counts as k - 1 pairs to read, whether it was planted or not.
-jscpd and pyscn run on the same files if they are installed; any of their pairs that touches both functions
-counts. With ``--variants``, only the growth of the time is measured, for many different copies of one
-function.
+Functions of a library with 10 to 40 statements are copied, edited or renamed to known degrees, and added to
+the ends of its files, half of them to the file of the original. The list of groups is read from the
+beginning: a group of k members counts as k - 1 pairs, whether it was planted or not. Other programs run on
+the same files where they are installed. Their pairs are joined to groups by place and count alike, each cell
+of the table is their best one over several settings and orders, and their groups in tests come last, too. A
+group shows a copy if it has two places that share at least half of their lines, or half of those of the
+functions, with the original and the copy.
 """
 
 from __future__ import annotations
@@ -18,25 +19,24 @@ import sysconfig
 import tempfile
 import time
 import warnings
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import combinations
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import spearmanr
 
-from benchmarks.planting import KINDS, plant, statements, variants
-from benchmarks.rivals import Pairs, Place, installed
+from benchmarks.lists import Group, Place, merged, n_pairs, our_list, seen_after, touches, with_tests_last
+from benchmarks.planting import KINDS, Planted, plant, statements, variants
+from benchmarks.planting_javascript import functions_in
+from benchmarks.planting_javascript import plant as plant_javascript
+from benchmarks.rivals import ORDERS, Rival, in_order, installed, missing
 from treedot import Forest, find_duplicates
 from treedot._runtime.timing import timed
-from treedot.clones import DuplicateGroup
-from treedot.clones.duplicates import near_duplicates
-from treedot.clones.groups import all_groups, groups_of
-from treedot.clones.near_duplicates import NearDuplicates
 from treedot.clones.similarity import production_multisets, similarities
+from treedot.languages import LANGUAGES
 from treedot.readers import read_code
 from treedot.search.tree_edit_distance import edit_distance
 
@@ -59,127 +59,238 @@ class Found:
             for kind in KINDS
         ]
 
-    def pairs_for(self, share: float) -> int | None:
-        """Return the number of pairs after which a share of all copies has been seen."""
-        at = sorted(n for _, n in self.seen if n is not None)
-        wanted = int(np.ceil(share * len(self.seen)))
-        return at[wanted - 1] if len(at) >= wanted else None
+
+class Options(argparse.Namespace):
+    """The options of the command."""
+
+    host: str
+    language: str
+    seeds: list[int]
+    per_kind: int
+    with_tests: bool
+    only: list[str] | None
+    n_jobs: int
+    speed: bool
+    distances: bool
+    variants: list[int] | None
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.duplicates", description=__doc__)
-    parser.add_argument("--seeds", type=int, default=3, help="number of repetitions (default: 3)")
-    parser.add_argument("--per-kind", type=int, default=50, help="copies of each kind (default: 50)")
-    parser.add_argument("--folder", type=Path, help="folder of the library (default: the standard library)")
-    parser.add_argument("--with-tests", action="store_true", help="include the library's tests")
+    parser.add_argument("--host", default="python", help="the standard library (python), or a folder")
     parser.add_argument(
-        "--functions", type=int, help="number of functions to use, in randomly chosen files (default: all)"
+        "--language", choices=list(PLANTERS), default="python", help="language of the host (default: python)"
     )
-    parser.add_argument(
-        "--smallest", type=int, default=15, help="least statements of a copied function (default: 15)"
-    )
-    parser.add_argument(
-        "--min-nodes", type=int, default=40, help="least nodes of a compared function (default: 40)"
-    )
+    parser.add_argument("--seeds", type=int, nargs="*", default=[0, 1], help="seeds (default: 0 1)")
+    parser.add_argument("--per-kind", type=int, default=40, help="copies of each kind (default: 40)")
+    parser.add_argument("--with-tests", action="store_true", help="include the tests of a Python host")
+    parser.add_argument("--only", nargs="*", metavar="PROGRAM", help="run only these, such as treedot jscpd")
     parser.add_argument("--n-jobs", type=int, default=-1, help="processes and threads (default: all cores)")
+    parser.add_argument(
+        "--speed", action="store_true", help="measure only the time, and the similarity of random pairs"
+    )
+    parser.add_argument(
+        "--distances", action="store_true", help="compare only the similarity with edit distances"
+    )
     parser.add_argument(
         "--variants",
         type=int,
         nargs="*",
-        help="numbers of copies of one function to compare, such as 3000 6000",
+        help="compare only copies of one function, in numbers such as 3000 6000",
     )
-    options = parser.parse_args(arguments)
-    root = options.folder or Path(sysconfig.get_paths()["stdlib"])
-    files = library_files(root, OTHERS if options.with_tests else TESTS | OTHERS)
+    options = parser.parse_args(arguments, Options())
+    root = Path(sysconfig.get_paths()["stdlib"] if options.host == "python" else options.host)
+    files = library_files(root, OTHERS if options.with_tests else TESTS | OTHERS, options.language)
     if options.variants:
         print_variants(files, options)
-        return
-    if options.functions is None:
-        print_speed("the library", files, options.n_jobs)
-        if not options.with_tests:
-            print_speed("with its tests", library_files(root, OTHERS), options.n_jobs)
-    print_planted(root, files, options)
+    elif options.speed:
+        print_speed(files, options.n_jobs)
+    elif options.distances:
+        print_edit_distances(root, files, options)
+    else:
+        print_planted(root, files, options)
 
 
-def library_files(root: Path, without: set[str]) -> list[Path]:
+def library_files(root: Path, without: set[str], language: str = "python") -> list[Path]:
     """Return the source files of a library, except those in some folders."""
-    return sorted(p for p in root.rglob("*.py") if not without & set(p.relative_to(root).parts))
+    return sorted(
+        path
+        for path in root.rglob("*")
+        if path.suffix in LANGUAGES[language].suffixes
+        and not without & set(path.relative_to(root).parts)
+        and path.is_file()
+    )
 
 
-def some_files(sizes: Mapping[Path, int], functions: int | None, seed: int) -> list[Path]:
-    """Return random files with at least ``functions`` functions, or all; ``sizes`` counts those of each."""
-    if functions is None:
-        return list(sizes)
-    chosen = random.Random(seed).sample(list(sizes), len(sizes))
-    before = np.cumsum([0, *(sizes[path] for path in chosen)])
-    return sorted(chosen[: int(np.searchsorted(before, functions))])
-
-
-def read(paths: Sequence[Path], min_nodes: int, n_jobs: int) -> Forest:
+def read(paths: Sequence[Path], n_jobs: int) -> Forest:
     """Read functions as ``treedot dups`` does."""
     return read_code(
         paths,
         identifiers="blur",
         literals="blur",
         blurred=True,
-        min_nodes=min_nodes,
+        min_nodes=40,
         on_bad=lambda error: None,
         n_jobs=n_jobs,
     )
 
 
-def print_speed(name: str, files: Sequence[Path], n_jobs: int) -> None:
+def print_speed(files: Sequence[Path], n_jobs: int) -> None:
     """Print the time of reading and finding."""
-    forest, reading = timed(lambda: read(files, 40, n_jobs))
-    found, finding = timed(lambda: near_duplicates(forest, n_jobs=n_jobs))
-    groups, grouping = timed(lambda: groups_of(found))
+    forest, reading = timed(lambda: read(files, n_jobs))
+    groups, finding = timed(lambda: find_duplicates(forest, n_jobs=n_jobs))
     size = sum(path.stat().st_size for path in files) / 1e6
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     print(
-        f"{name}: {len(files):,} files, {size:.1f} MB, {len(forest):,} functions of 40 nodes or more, "
+        f"{len(files):,} files, {size:.1f} MB, {len(forest):,} functions of 40 nodes or more, "
         f"{forest.n_nodes:,} nodes, {len(groups):,} groups; reading {reading:.1f} s, finding "
-        f"{finding + grouping:.1f} s"
-        f", peak {peak:.2f} GB"
+        f"{finding:.1f} s, peak {peak:.2f} GB"
     )
-    print_apart(found, groups)
     pairs = np.random.default_rng(0).choice(len(forest), (100_000, 2))
     shares = similarities(production_multisets(forest), *pairs[pairs[:, 0] != pairs[:, 1]].T)
     median, high = np.quantile(shares, [0.5, 0.99])
     print(f"similarity of random pairs: median {median:.2f}, 99 % below {high:.2f}")
 
 
-def near_pairs(found: NearDuplicates) -> set[tuple[int, int]]:
-    """Return all pairs of near-duplicate trees, including equal ones."""
-    copies, overlap = found.trees.copies, found.places.overlap
-    kinds = [*zip(found.near.a.tolist(), found.near.b.tolist(), strict=True)]
-    pairs = {(min(i, j), max(i, j)) for a, b in kinds for i in copies[a] for j in copies[b]}
-    pairs.update(pair for numbers in copies for pair in combinations(numbers, 2))
-    return {pair for pair in pairs if not overlap(*pair)}
+@dataclass(frozen=True)
+class Library:
+    """A library in a folder, with planted copies."""
+
+    folder: Path
+    files: list[str]
+    truth: list[tuple[str, Place, Place]]  # kind, original, copy
 
 
-def print_apart(found: NearDuplicates, groups: Sequence[DuplicateGroup]) -> None:
-    """Print the number of near-duplicate pairs that no group of the list contains together."""
-    every, linked = near_pairs(found), all_groups(found)
-    apart, split = (
-        every.difference(pair for group in some for pair in combinations(group.members, 2))
-        for some in (groups, linked)
+class Function(NamedTuple):
+    """A function of a file, as its planter takes it."""
+
+    place: Place
+    definition: Any
+
+
+def planted_library(root: Path, files: Sequence[Path], folder: Path, seed: int, options: Options) -> Library:
+    """Write the library to a folder, and edited copies of its functions to the ends of its files.
+
+    Half of the copies of each kind go into the file of the original, the others into another one.
+    """
+    texts = {path.relative_to(root).as_posix(): path.read_bytes() for path in files}
+    functions = [
+        function for file, text in texts.items() for function in FUNCTIONS[options.language](file, text)
+    ]
+    copies = PLANTERS[options.language](
+        [function.definition for function in functions], options.per_kind, seed
     )
-    print(
-        f"{len(every):,} pairs of near-duplicates, {len(apart) / max(1, len(every)):.0%} of them in no group "
-        f"together: {len(split):,} because not all members of the group would be alike, "
-        f"{len(apart) - len(split):,} because the group is inside another one"
-    )
+    chance = random.Random(f"{seed} files")
+    others = sorted({function.place.file for function in functions})
+    truth = []
+    for number, planted in enumerate(copies):
+        original = functions[planted.original].place
+        is_here = number // len(KINDS) % 2 == 0
+        file = original.file if is_here else chance.choice([f for f in others if f != original.file])
+        before = texts[file].rstrip() + b"\n\n\n"
+        start = before.count(b"\n") + 1
+        texts[file] = before + planted.source.encode()
+        truth.append(
+            (planted.kind, original, Place(file, start, start + planted.source.rstrip().count("\n")))
+        )
+    for file, text in texts.items():
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        (folder / file).write_bytes(text)
+    return Library(folder, list(texts), truth)
 
 
-def print_edit_distances(planted: Forest, truth: Sequence[tuple[str, int, int]]) -> None:
+def python_functions(file: str, text: bytes) -> Iterator[Function]:
+    """Yield the functions of a Python file in UTF-8."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            module = ast.parse(text.decode("utf-8"))
+        except (SyntaxError, ValueError):
+            return
+    for node in ast.walk(module):
+        if isinstance(node, ast.FunctionDef):
+            yield Function(Place(file, node.lineno, node.end_lineno or node.lineno), node)
+
+
+def javascript_functions(file: str, text: bytes) -> Iterator[Function]:
+    """Yield the functions and methods of a JavaScript file."""
+    for node in functions_in(text):
+        yield Function(Place(file, node.start_point[0] + 1, node.end_point[0] + 1), node)
+
+
+FUNCTIONS = {"python": python_functions, "javascript": javascript_functions}
+PLANTERS: dict[str, Callable[[Sequence[Any], int, int], list[Planted]]] = {
+    "python": plant,
+    "javascript": plant_javascript,
+}
+
+
+def print_planted(root: Path, files: Sequence[Path], options: Options) -> None:
+    """Print the table of planted copies, for several seeds."""
+    print(f"not installed: {', '.join(missing(options.language)) or 'none'}")
+    print(f"planted copies seen within the first {FIRST} pairs (in the whole list), and pairs")
+    print(" " * 42 + "".join(f"{kind:>22}" for kind in KINDS))
+    for seed in options.seeds:
+        with tempfile.TemporaryDirectory() as name:
+            library = planted_library(root, files, Path(name).resolve(), seed, options)
+            programs: dict[str, Callable[[], list[Found]]] = {"treedot": partial(our_lists, library)}
+            for rival, how in installed(options.language).items():
+                programs[rival] = partial(every_list, how, library, options.language)
+            for program, run in programs.items():
+                if options.only is None or program in options.only:
+                    print_found(f"seed {seed}, {program}", *timed(run))
+
+
+def our_lists(library: Library) -> list[Found]:
+    """Return how treedot finds the copies, as it comes."""
+    return [looked_through(our_list(library.folder, "groups", "--no-blocks"), library)]
+
+
+def every_list(rival: Rival, library: Library, language: str) -> list[Found]:
+    """Return how a program finds the copies, with each of its settings in each order."""
+    lists = []
+    for options in rival.settings:
+        reported = rival.run(library.folder, language, options)
+        for order in ORDERS:
+            groups = with_tests_last(merged(in_order(reported, order)), library.files)
+            lists.append(looked_through(groups, library))
+    return lists
+
+
+def looked_through(groups: Sequence[Group], library: Library) -> Found:
+    """Return after how many pairs each planted copy is seen by a reader of the groups, in order."""
+    seen = seen_after(groups, [(a, b) for _, a, b in library.truth], touches)
+    kinds = (kind for kind, _, _ in library.truth)
+    return Found(n_pairs(groups), list(zip(kinds, seen, strict=True)))
+
+
+def print_found(name: str, lists: Sequence[Found], seconds: float) -> None:
+    """Print one line of the table: in each cell the best of several lists."""
+    first = np.max([found.shares(FIRST) for found in lists], axis=0)
+    every = np.max([found.shares(found.pairs) for found in lists], axis=0)
+    line = "".join(f"{f'{x:.2f} ({y:.2f})':>22}" for x, y in zip(first, every, strict=True))
+    pairs = sorted({found.pairs for found in lists})
+    several = f"{pairs[0]:,}" + (f" to {pairs[-1]:,}" if len(pairs) > 1 else "")
+    print(f"{name:42}{line}   {several} pairs   {seconds:.1f} s", flush=True)
+
+
+def print_edit_distances(root: Path, files: Sequence[Path], options: Options) -> None:
     """Print the correlation of the similarity with 1 - edit distance / nodes of the larger tree."""
+    with tempfile.TemporaryDirectory() as name:
+        library = planted_library(root, files, Path(name), options.seeds[0], options)
+        forest = read([library.folder], options.n_jobs)
+    inside = [Path(file).relative_to(name).as_posix() for file in forest.columns["file"]]
+    ends = zip(inside, forest.columns["end"], strict=True)
+    numbers = {place: i for i, place in reversed(list(enumerate(ends)))}  # the outermost ends there
+    places = (((a.file, a.end), (b.file, b.end)) for _, a, b in library.truth)
+    pairs = [(numbers[a], numbers[b]) for a, b in places if a in numbers and b in numbers]
+    small = [(a, b) for a, b in pairs if max(forest.sizes[a], forest.sizes[b]) <= 300]
     rng = np.random.default_rng(0)
-    small = [(a, b) for _, a, b in truth if max(planted.sizes[a], planted.sizes[b]) <= 300]
-    unrelated = rng.choice(np.flatnonzero(planted.sizes <= 300), (len(small), 2))
+    unrelated = rng.choice(np.flatnonzero(forest.sizes <= 300), (len(small), 2))
     a, b = np.concatenate([small, unrelated]).T
-    shares = similarities(production_multisets(planted), a, b)
-    distances = np.array([edit_distance(planted[int(i)], planted[int(j)]) for i, j in zip(a, b, strict=True)])
-    by_distance = 1 - distances / np.maximum(planted.sizes[a], planted.sizes[b])
+    shares = similarities(production_multisets(forest), a, b)
+    distances = np.array([edit_distance(forest[int(i)], forest[int(j)]) for i, j in zip(a, b, strict=True)])
+    by_distance = 1 - distances / np.maximum(forest.sizes[a], forest.sizes[b])
     print(
         f"similarity beside edit distance, {len(small)} copies and as many unrelated pairs: "
         f"Spearman {spearmanr(shares, by_distance).statistic:.3f}, "
@@ -187,130 +298,19 @@ def print_edit_distances(planted: Forest, truth: Sequence[tuple[str, int, int]])
     )
 
 
-@dataclass(frozen=True)
-class Library:
-    """A library with planted copies."""
-
-    forest: Forest
-    truth: list[tuple[str, int, int]]  # kind, original, copy
-    seconds: float  # for inspection
-
-
-def planted_library(
-    root: Path, files: Sequence[Path], folder: Path, seed: int, options: argparse.Namespace
-) -> Library:
-    """Write the library and edited copies of its functions to a folder, and read all of it."""
-    inside = [folder / "library" / path.relative_to(root) for path in files]
-    for path, target in zip(files, inside, strict=True):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(path.read_bytes())
-    functions = list(library_functions(inside))
-    copies = plant([function for _, function in functions], options.per_kind, seed, options.smallest)
-    places = [folder / f"copy_{number}.py" for number in range(len(copies))]
-    for path, copy in zip(places, copies, strict=True):
-        path.write_text(copy.source, encoding="utf-8")
-    forest, seconds = timed(lambda: read([*inside, *places], options.min_nodes, options.n_jobs))
-    ends = zip(forest.columns["file"], forest.columns["end"], strict=True)
-    numbers = {place: i for i, place in reversed(list(enumerate(ends)))}  # the outermost ends there
-    truth = []
-    for path, copy in zip(places, copies, strict=True):
-        of, function = functions[copy.original]
-        original = numbers.get((of.as_posix(), function.end_lineno))
-        planted = numbers.get((path.as_posix(), copy.source.count("\n")))
-        if original is not None and planted is not None:
-            truth.append((copy.kind, original, planted))
-    return Library(forest, truth, seconds)
-
-
-def library_functions(files: Sequence[Path]) -> Iterator[tuple[Path, ast.FunctionDef]]:
-    """Yield the functions of files, with their file."""
-    for path in files:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            try:
-                module = ast.parse(path.read_bytes())
-            except (SyntaxError, ValueError):
-                continue
-        yield from ((path, node) for node in ast.walk(module) if isinstance(node, ast.FunctionDef))
-
-
-def looked_through(groups: Sequence[DuplicateGroup], truth: Sequence[tuple[str, int, int]]) -> Found:
-    """Return after how many pairs each planted copy is seen by a reader of the groups, in order."""
-    pairs = 0
-    seen: dict[int, tuple[int, int]] = {}  # the group of every function, and the pairs read up to it
-    for number, group in enumerate(groups):
-        pairs += len(group.members) - 1
-        seen.update(dict.fromkeys(group.members, (number, pairs)))
-    nowhere = (-1, 0)
-    together = [(kind, seen.get(a, nowhere), seen.get(b, nowhere)) for kind, a, b in truth]
-    return Found(pairs, [(kind, x[1] if x == y and x != nowhere else None) for kind, x, y in together])
-
-
-def looked_through_pairs(pairs: Pairs, library: Library, folder: Path) -> Found:
-    """Return the same for a list of pairs of places; a pair shows a copy if it touches both functions."""
-    columns = library.forest.columns
-    places = [
-        Place(Path(file).relative_to(folder).as_posix(), start, end)
-        for file, start, end in zip(columns["file"], columns["start"], columns["end"], strict=True)
-    ]
-    by_file: dict[str, list[int]] = {}
-    for number, pair in enumerate(pairs):
-        for place in pair:
-            by_file.setdefault(place.file, []).append(number)
-    seen = []
-    for kind, a, b in library.truth:
-        at = next(
-            (
-                number + 1
-                for number in by_file.get(places[b].file, ())
-                for x, y in (pairs[number], pairs[number][::-1])
-                if x.touches(places[a]) and y.touches(places[b])
-            ),
-            None,
-        )
-        seen.append((kind, at))
-    return Found(len(pairs), seen)
-
-
-def print_planted(root: Path, files: Sequence[Path], options: argparse.Namespace) -> None:
-    """Print the table of planted copies, for several seeds."""
-    print(f"planted copies seen within the first {FIRST} pairs (in the whole list); pairs for 50 %, 90 %")
-    print(" " * 34 + "".join(f"{kind:>22}" for kind in KINDS))
-    found = Counter(
-        read(files, options.min_nodes, options.n_jobs).columns["file"] if options.functions else ()
-    )
-    sizes = {path: found[path.as_posix()] for path in files}
-    for seed in range(options.seeds):
-        chosen = some_files(sizes, options.functions, seed)
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            library = planted_library(root, chosen, folder, seed, options)
-            groups, seconds = timed(
-                partial(find_duplicates, library.forest, min_nodes=options.min_nodes, n_jobs=options.n_jobs)
-            )
-            print_found(
-                f"seed {seed}, {len(library.forest):,} functions",
-                looked_through(groups, library.truth),
-                library.seconds + seconds,
-            )
-            for rival, run in installed():
-                pairs, seconds = timed(partial(run, folder))
-                print_found(f"seed {seed}, {rival}", looked_through_pairs(pairs, library, folder), seconds)
-        if seed == 0:
-            print_edit_distances(library.forest, library.truth)
-
-
-def print_variants(files: Sequence[Path], options: argparse.Namespace) -> None:
+def print_variants(files: Sequence[Path], options: Options) -> None:
     """Print the growth of the time with the number of different copies of one function."""
-    functions = [function for _, function in library_functions(files)]
+    functions = [
+        function.definition for file in files for function in python_functions(str(file), file.read_bytes())
+    ]
     function = max(functions, key=lambda function: min(len(list(statements(function))), 40))
-    copies = list(variants(function, max(options.variants), share=0.1))
+    copies = list(variants(function, max(options.variants or ()), share=0.1))
     with tempfile.TemporaryDirectory() as name:
         for start in range(0, len(copies), 100):
             text = "\n\n".join(copies[start : start + 100])
             (Path(name) / f"{start:06}.py").write_text(text, encoding="utf-8")
-        every = read([Path(name)], options.min_nodes, options.n_jobs)
-    for count in sorted(options.variants):
+        every = read([Path(name)], options.n_jobs)
+    for count in sorted(options.variants or ()):
         forest, limited = every[:count], []
         start = time.process_time()
         groups = find_duplicates(forest, n_jobs=1, on_limit=limited.append)
@@ -320,14 +320,6 @@ def print_variants(files: Sequence[Path], options: argparse.Namespace) -> None:
             f"{sum(limited):,} met a limit; {took:.1f} s of one core, peak {peak:.2f} GB",
             flush=True,
         )
-
-
-def print_found(name: str, found: Found, seconds: float) -> None:
-    """Print one line of the table."""
-    shares = zip(found.shares(FIRST), found.shares(found.pairs), strict=True)
-    line = "".join(f"{f'{first:.2f} ({all_:.2f})':>22}" for first, all_ in shares)
-    needed = f"{found.pairs_for(0.5)}, {found.pairs_for(0.9)} of {found.pairs}"
-    print(f"{name:34}{line}   {needed}   {seconds:.1f} s", flush=True)
 
 
 if __name__ == "__main__":

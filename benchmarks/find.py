@@ -1,9 +1,9 @@
 """Measure building, changing and searching an index of many functions; and nearest-neighbour classes.
 
-``python -m benchmarks.find FOLDER...`` reads the functions of source code, by default those of Python's
-standard library and of the installed packages. With ``--data`` (or ``TREEDOT_DATA``) it also prints the share
-of glycans and RNA molecules whose nearest neighbour has the same class (leave-one-out). All times are
-processor seconds, which hardly depend on the load of the machine.
+``python -m benchmarks.find FOLDER...`` indexes the functions of source code as ``treedot index`` does, by
+default those of Python's standard library and of the installed packages. With ``--data`` (or
+``TREEDOT_DATA``) it also prints the share of glycans and RNA molecules whose nearest neighbour has the same
+class (leave-one-out). All times are processor seconds, which hardly depend on the load of the machine.
 """
 
 from __future__ import annotations
@@ -19,12 +19,15 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
+from published.cost import spent
 
 from treedot import Forest, FragmentVectorizer, TreeIndex, nearest, read_trees
 from treedot.readers import CodeSettings, iter_code
+from treedot.search.matches import find_matches
 
 T = TypeVar("T")
 
+KEEP = {"identifiers": "keep", "literals": "keep"}
 QUERIES = 200
 CHANGED = 100  # trees per update
 CLASSES = {"glycans.tsv.gz": "kingdom", "rna_archive2.tsv.gz": "family"}
@@ -46,12 +49,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def measure(folders: Sequence[str], folder: Path, units: int, min_nodes: int, n_jobs: int | None) -> None:
-    settings = CodeSettings(identifiers="blur", literals="blur", min_nodes=min_nodes)
-    warm = TreeIndex.build(["(A (B c) d)"] * 3, folder / "warm", n_jobs=n_jobs)  # compiles
+    settings = CodeSettings(**KEEP, min_nodes=min_nodes)
+    warm = TreeIndex.build(["(A (B c) d)"] * 3, folder / "warm", idf=True, n_jobs=n_jobs)  # compiles
     warm.add(["(A b)"])
     warm.search(["(A b)"])
     forest, reading = timed(lambda: first_units(folders, settings, units, n_jobs))
-    index, building = timed(lambda: TreeIndex.build(forest, folder / "units", n_jobs=n_jobs))
+    index, building = timed(
+        lambda: TreeIndex.build(forest, folder / "units", idf=True, reading=KEEP, n_jobs=n_jobs)
+    )
     size = (folder / "units").stat().st_size
     print(f"{len(index):,} functions, {forest.n_nodes / len(index):.0f} nodes and "
           f"{index.nnz / len(index):.0f} non-zeros each")  # fmt: skip
@@ -62,8 +67,8 @@ def measure(folders: Sequence[str], folder: Path, units: int, min_nodes: int, n_
     print(f"remove {len(changed)}: {removing:.1f} s; add them again: {adding:.1f} s")
     rows = np.random.default_rng(0).choice(len(index), size=min(QUERIES, len(index)), replace=False)
     queries = [index.forest([row]) for row in rows]
-    _, searching = timed(lambda: [index.search(query) for query in queries])
-    print(f"10 nearest, exact: {1000 * searching / len(queries):.1f} ms per query; peak {peak():.2f} GB")
+    _, searching = timed(lambda: [find_matches(index, query) for query in queries])
+    print(f"10 best matches, exact: {1000 * searching / len(queries):.1f} ms per query; peak {peak():.2f} GB")
 
 
 def first_units(folders: Sequence[str], settings: CodeSettings, units: int, n_jobs: int | None) -> Forest:
@@ -78,10 +83,10 @@ def first_units(folders: Sequence[str], settings: CodeSettings, units: int, n_jo
 
 
 def timed(work: Callable[[], T]) -> tuple[T, float]:
-    """Return the result of a call, and the seconds of all processors for it."""
-    before = os.times()[:4]
+    """Return the result of a call, and the seconds of all processors for it, also of processes that parse."""
+    before = spent()
     result = work()
-    return result, sum(os.times()[:4]) - sum(before)
+    return result, spent() - before
 
 
 def classify(data: Path) -> None:

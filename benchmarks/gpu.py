@@ -3,23 +3,27 @@
 For each kind of trees: the largest difference from the CPU's vectors, relative to the largest element; trees
 per second of the GPU's own work (the operations are already there), from packed arrays to vectors on the GPU,
 and to classes, while all threads of this machine list operations. ``--neighbours 1000000`` compares this
-number of generated trees with each other, and some of them with all in float32.
+number of generated trees with each other, and some of them with all in float32. ``--layer`` compares the
+layer of ``treedot.torch`` with the encoder, batch by batch, and counts the bytes that come back to the host.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.grammar import forests
 from benchmarks.trees import corpus
-from treedot import Forest
+from treedot import DistributedTreeVectorizer, Forest
 from treedot._runtime.threads import open_threads
 from treedot.vectors import DenseEncoder, DenseSpec
 from treedot.vectors.gpu import GpuEncoder, nearest_tensors
@@ -28,6 +32,7 @@ from treedot.vectors.gpu.operations import list_operations
 
 ROUNDS = 5
 NEIGHBOURS = 10
+BATCH = 4096
 SAMPLED = 500
 
 
@@ -134,6 +139,49 @@ def measure_neighbours(encoder: GpuEncoder, count: int) -> None:
         )
 
 
+def measure_layer(vectorizer: DistributedTreeVectorizer, forest: Forest) -> None:
+    """Print the rates of the encoder and of the layer, and what the layer copies from the GPU."""
+    import torch
+
+    from treedot.torch import DistributedTrees
+
+    layer, encoder = DistributedTrees(vectorizer).to("cuda"), GpuEncoder(vectorizer.spec)
+    batches = [forest[first : first + BATCH] for first in range(0, len(forest), BATCH)]
+    best = {"encoder": np.inf, "layer": np.inf}
+    for _ in range(ROUNDS + 1):
+        for name, run in (("encoder", encoder.encode), ("layer", layer)):
+            torch.cuda.synchronize()
+            begin = time.perf_counter()
+            for batch in batches:
+                run(batch)
+            torch.cuda.synchronize()
+            best[name] = min(best[name], time.perf_counter() - begin)
+    rates = {name: len(forest) / took for name, took in best.items()}
+    print(f"{len(forest):,} trees in batches of {BATCH}:", end=" ")
+    print(*(f"{name} {rate / 1e6:.2f} M trees/s" for name, rate in rates.items()), end="")
+    print(f", ratio {rates['layer'] / rates['encoder']:.2f}")
+    print(f"copied to the host: {copied_to_host(lambda: layer(batches[0])):,} bytes; ", end="")
+    print(f"the vectors have {layer(batches[0]).nbytes:,}")
+
+
+def copied_to_host(run: Callable[[], object]) -> int:
+    """Return the number of bytes that a call copies from the GPU to the host, by PyTorch's profiler."""
+    import torch
+
+    with torch.profiler.profile(
+        activities=[torch.profiler.ProfilerActivity.CUDA], acc_events=True
+    ) as profile:
+        run()
+        torch.cuda.synchronize()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "trace.json")
+        profile.export_chrome_trace(str(path))
+        events = json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
+    copies = [event for event in events if event.get("name", "").startswith("Memcpy")]
+    assert copies  # the operations go to the GPU: otherwise nothing was recorded
+    return sum(event["args"]["bytes"] for event in copies if "DtoH" in event["name"])
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu", description=__doc__)
     parser.add_argument("--trees", type=int, default=160_000, help="least trees; a corpus is repeated")
@@ -142,7 +190,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--composition", default="mixed")
     parser.add_argument("--decay", type=float, default=0.4)
     parser.add_argument("--neighbours", type=int, metavar="TREES", help="number of trees to search among")
+    parser.add_argument("--layer", action="store_true", help="compare treedot.torch with the encoder")
     options = parser.parse_args(arguments)
+    if options.layer:
+        some = corpus(options.data, "questions")
+        some = Forest.concat(forests("questions", 5452))[:] if some is None else some
+        vectorizer = DistributedTreeVectorizer(
+            n_components=options.components, decay=options.decay, composition=options.composition, n_jobs=-1
+        )
+        measure_layer(vectorizer, Forest.concat([some] * max(1, options.trees // len(some))))
+        return
     encoder = GpuEncoder(DenseSpec(options.components, options.decay, options.composition))
     if options.neighbours:
         measure_neighbours(encoder, options.neighbours)

@@ -28,6 +28,15 @@ ROOT = Path(__file__).parent.parent
 TWO = '"(S (NP (DT a) (NN tree)) (VP grows))", "(S (NP (DT a) (NN bird)) (VP sings))"'
 TREES = "import treedot as td; trees = td.read_trees('questions.mrg')"
 CLASSES = f"{TREES}; y = open('classes.txt').read().split()"
+# What every revision can choose from, so that the same settings are compared.
+ONLY_DECAY_AND_C = (
+    "from inspect import signature; known = signature(td.TreeClassifier).parameters; "
+    "fixed = {'idf': None, 'words': False, 'labels': False, 'scoring': 'accuracy', 'calibrate': False, "
+    "'class_weight': None}; "
+    "td.TreeClassifier(decay=(0.1, 0.2, 0.4), C=(1.0, 10.0, 100.0), "
+    "**{name: value for name, value in fixed.items() if name in known}).fit(trees, y)"
+)
+OVERRIDES = ("TREEDOT", "NUMBA", "PYTHONDONTWRITEBYTECODE")  # variables that few users set
 FILES = 65  # source files
 INDEXED = 100_000  # functions
 PACKAGES = ("email", "json", "logging", "unittest", "asyncio", "xml", "http", "urllib", "importlib", "ctypes")
@@ -55,8 +64,8 @@ def treedot(*arguments: str) -> tuple[str, ...]:
     return "-m", "treedot", *arguments
 
 
-def rows() -> Iterator[Row]:
-    """Yield the lines of the table."""
+def rows(sources: str | None = None) -> Iterator[Row]:
+    """Yield the lines of the table; with ``sources``, also those of the source files in that folder."""
     sklearn = "import sklearn.base, sklearn.utils.validation"
     pair = f"import treedot as td; td.SubsetTreeKernel()({TWO})"
     rows_of_two = f"import treedot as td; td.FragmentVectorizer().fit_transform([{TWO}])"
@@ -70,6 +79,7 @@ def rows() -> Iterator[Row]:
         ("rows", f"{TREES}; td.FragmentVectorizer().fit_transform(trees)", "1/3"),
         ("find_duplicates", f"{TREES}; td.find_duplicates(trees, min_nodes=5)", "1/3"),
         ("TreeClassifier", f"{CLASSES}; td.TreeClassifier().fit(trees, y)", "1/2"),
+        ("TreeClassifier, decay and C", f"{CLASSES}; {ONLY_DECAY_AND_C}", "1/2"),
         ("dense", f"{TREES}; td.DistributedTreeVectorizer().fit_transform(trees)", "1/2"),
         ("partial Gram", f"{TREES}; td.PartialTreeKernel().gram(trees)", "1/2"),
         ("dense rest", f"{TREES}; td.FragmentVectorizer(rest='dense').fit_transform(trees)", "1/3"),
@@ -99,6 +109,10 @@ def rows() -> Iterator[Row]:
     yield Row(f"dups of {FILES} files, cold", dups, True, bar="3")
     yield Row(f"dups of {FILES} files, warm", dups, False, bar="1.3")
     yield Row(f"dups of {FILES} files, warm, second run", dups, False, twice=True, bar=".8")
+    if sources is not None:
+        dups = treedot("dups", str(Path(sources).absolute()), "-o", "-")
+        yield Row("dups of the folder, warm", dups, False)
+        yield Row("dups of the folder, warm, second run", dups, False, twice=True, bar="1/5 of the first")
 
 
 def make_inputs(folder: Path) -> None:
@@ -123,20 +137,24 @@ def make_inputs(folder: Path) -> None:
 
 
 def prepare(chosen: Sequence[Row], folder: Path, environment: dict[str, str]) -> None:
-    """Make the model and the index that rows read, and run the warm rows once."""
+    """Make the model and the index that rows read, and run the warm rows once.
+
+    That is with compiled code, since small work alone would never compile any.
+    """
     statements = {
         "model": f"{CLASSES}; td.TreeClassifier(decay=0.4, C=1).fit(trees, y).save('model')",
-        "functions.index": "import treedot as td;"
-        "forest = td.read_code('source', identifiers='blur', literals='blur');"
-        f"many = td.Forest.concat([forest] * ({INDEXED} // len(forest) + 1))[:{INDEXED}];"
-        "td.TreeIndex.build(many, 'functions.index')",
+        "functions.index": "import treedot as td; from treedot.cli import main;"
+        "main(['index', 'source', '-o', 'functions.index']); index = td.TreeIndex.open('functions.index');"
+        f"functions = index.forest([k % len(index) for k in range({INDEXED} - len(index))]);"
+        "index.add(functions)",
     }
     for name, statement in statements.items():
         if any(name in row.command for row in chosen):
-            subprocess.run([sys.executable, "-c", statement], cwd=folder, env=environment, check=True)
+            own = dict(environment, TREEDOT_CACHE_DIR=str(folder / "parsed"))
+            subprocess.run([sys.executable, "-c", statement], cwd=folder, env=own, check=True)
     for row in chosen:
         if not row.cold:
-            run(row, folder, environment)
+            run(row._replace(forced=True), folder, environment)
 
 
 def run(row: Row, folder: Path, environment: dict[str, str]) -> tuple[float, float]:
@@ -182,23 +200,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--before", metavar="REVISION", help="a commit to compare with")
     parser.add_argument("--only", metavar="TEXT", help="rows whose name contains this")
     parser.add_argument("--repeat", type=int, default=1, help="runs of each row; the best one counts")
+    parser.add_argument("--sources", metavar="FOLDER", help="find near-duplicates in this folder, too")
     options = parser.parse_args(arguments)
-    chosen = [row for row in rows() if (options.only or "") in row.name]
+    chosen = [row for row in rows(options.sources) if (options.only or "") in row.name]
     with tempfile.TemporaryDirectory() as top:
         sides = []
         for name in [options.before, None] if options.before else [None]:
             folder = copy_of(name, Path(top, name or "now"))
-            environment = {k: v for k, v in os.environ.items() if not k.startswith(("TREEDOT", "NUMBA"))}
+            environment = {k: v for k, v in os.environ.items() if not k.startswith(OVERRIDES)}
             environment |= {"PYTHONPATH": str(folder / "src"), "OPENBLAS_NUM_THREADS": "1"}
             make_inputs(folder)
             prepare(chosen, folder, environment)
             sides.append((folder, environment))
-        print(f"{'':46}" + f"{'cpu':>8}{'clock':>8}" * len(sides) + "   ratio" * (len(sides) - 1) + "  bar")
+        print(f"{'':54}" + f"{'cpu':>8}{'clock':>8}" * len(sides) + "   ratio" * (len(sides) - 1) + "  bar")
         for row in chosen:
             best = [min(run(row, *side) for _ in range(options.repeat)) for side in sides]
             shown = "".join(f"{cpu:8.2f}{clock:8.2f}" for cpu, clock in best)
             ratio = f"{best[-1][0] / best[0][0]:8.2f}" if len(best) > 1 else ""
-            print(f"{row.name:46}{shown}{ratio}  {row.bar}", flush=True)
+            print(f"{row.name:54}{shown}{ratio}  {row.bar}", flush=True)
 
 
 if __name__ == "__main__":

@@ -224,7 +224,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     most = n_threads(options.threads)
     counts = thread_counts(most)
     print(f"questions: {source}, {len(questions)} trees, {questions.n_nodes} nodes; {MANY:,} generated ones")
-    print("times as fast as one thread; the bar is 1.8 at two, and at 16 either 10 or 0.9 of the loop")
+    print("times as fast as one thread; the bar is 1.8 at two, and at 16 either 10 or 0.75 of the loop")
     threads = "".join(f"{jobs:>6}" for jobs in counts)
     print(f"{'threads':<26}{'trees/s at 1':>12} {threads}{'of loop':>9}{'processes':>11}", end="")
     print(f"{'calling thread':>17}{'serial':>8}{'limit 16':>9}{'CPU':>7}{'busy':>7}")

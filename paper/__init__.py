@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import html
 import os
-import platform
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("TREEDOT_COMPILE", "always")  # or the first measurements would be of plain Python
 
 from paper.corpora import COUNTS, Corpora
-from paper.record import Record
+from paper.record import Record, clock, versions
 from paper.sample import SampleCorpora
 from paper.section import Section
 from paper.settings import FULL, QUICK, SAMPLE, Settings
 from treedot import __version__
 from treedot._pages.page import page, require_plots
-from treedot._runtime.timing import Stopwatch
 from treedot._storage.files import write_whole
 from treedot.errors import MissingDependencyError, SourceError
 
@@ -114,42 +111,17 @@ def _record(name: str, corpora: Corpora, settings: Settings, out: Path) -> Recor
         "treedot": __version__,
         "settings": settings.described(),
         "data": corpora.digest,
-        "versions": {
-            "python": platform.python_version(),
-            **{package: _version(package) for package in ("numpy", "scipy", "scikit-learn", "numba")},
-        },
+        "versions": versions(),
     }
     how = "--sample" if settings.sample else f"--data DIR{' --quick' if settings.quick else ''}"
     command = f"python -m paper {name} {how} --out DIR"
     return Record(out / f"{name}.json", made, command)
 
 
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
-
-
 def _measure(
     name: str, corpora: Corpora, settings: Settings, out: Path, say: Callable[[str], object]
 ) -> None:
-    record = _record(name, corpora, settings, out)
-    plan = _module(name).steps(corpora, settings)
-    todo = [key for key in plan if key not in record]
-    if len(todo) < len(plan):
-        say(f"{name}: {len(plan) - len(todo)} of {len(plan)} steps are there already")
-    watch = Stopwatch()
-    for done, key in enumerate(todo):
-        passed = watch.seconds
-        left = f", about {_clock(passed / done * (len(todo) - done))} left" if done else ""
-        say(f"{name}: step {done + 1} of {len(todo)}, {key} ({_clock(passed)}{left})")
-        record.run(key, plan[key])
-    say(f"{name}: done in {_clock(watch.seconds)}")
-
-
-def _clock(seconds: float) -> str:
-    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
+    _record(name, corpora, settings, out).complete(name, _module(name).steps(corpora, settings), say)
 
 
 def _report(sections: list[tuple[Section, Record]], settings: Settings, out: Path) -> Path:
@@ -177,7 +149,7 @@ def _report(sections: list[tuple[Section, Record]], settings: Settings, out: Pat
         for section, _ in sections
     )
     made = "".join(
-        f"<li><code>{record.command}</code>: {len(record)} steps, {_clock(record.seconds)} minutes</li>"
+        f"<li><code>{record.command}</code>: {len(record)} steps, {clock(record.seconds)} minutes</li>"
         for _, record in sections
     )
     body = "\n".join(

@@ -18,7 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m paper",
         description="Measure the tables and figures of 'Distributed Tree Kernels' anew. This needs "
-        "matplotlib (pip install 'treedot[plots]') and the corpora; --sample needs no corpora.",
+        "matplotlib (pip install '.[plots]') and the corpora; --sample needs no corpora.",
         epilog=LAYOUT,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from treedot.errors import SourceError
+from treedot.models.inputs import links
 from treedot.readers import read_trees
 from treedot.trees import Forest
 
@@ -49,6 +50,16 @@ class Pairs:
 
     def __len__(self) -> int:
         return len(self.entailed)
+
+    @property
+    def trees(self) -> links.Pairs:
+        """The texts and hypotheses, as treedot's models of pairs take them."""
+        return links.Pairs(self.texts, self.hypotheses)
+
+    def linked(self) -> Pairs:
+        """Return the pairs with placeholders for the content words that both trees have."""
+        trees = self.trees.linked()
+        return Pairs(trees.texts, trees.hypotheses, self.entailed)
 
     def some(self, n: int | None) -> Pairs:
         """Return so many pairs, always the same ones; all of them for None."""

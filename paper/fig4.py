@@ -12,11 +12,11 @@ import numpy as np
 from paper.classify import as_bits, choose_cost, classified, mcnemar, t_test
 from paper.corpora import ENTAILMENT_SETS, Corpora, Pairs
 from paper.methods import BOUNDED, COLOURS, DENSE, Method
-from paper.overlap import LexicalOverlap, co_indexed
 from paper.record import Record, Step, alone
 from paper.section import Drawing, Section, Table, panel
 from paper.settings import Settings
 from treedot.kernels import SubsetTreeKernel
+from treedot.models.inputs.overlap import LexicalOverlap
 
 ROWS: tuple[Method, ...] = (*DENSE, BOUNDED)
 TITLE = "Fig. 4: textual entailment"
@@ -50,10 +50,10 @@ def steps(corpora: Corpora, settings: Settings) -> dict[str, Step]:
     @cache
     def load(name: str, kind: str) -> Task:
         train, test = (pairs.some(settings.pairs) for pairs in corpora.entailment[name])
-        overlap = LexicalOverlap(train)
-        lexical = overlap(train), overlap(test)  # of the words themselves, whatever the trees show
+        overlap = LexicalOverlap.learned(train.trees)
+        lexical = overlap(train.trees), overlap(test.trees)  # of the words that were read
         if kind == "placeholders":
-            train, test = co_indexed(train), co_indexed(test)
+            train, test = train.linked(), test.linked()
         return Task(train, test, *lexical)
 
     def measured(name: str, kind: str, method: Method | None, decay: float, seed: int, record: Record) -> Any:

@@ -28,6 +28,8 @@ SAMPLE = (
 NEEDS = ("qc", "rte")
 DECAY = 0.4
 COMPARISONS = (1, 10, 100, 1000)
+BATCHED = 1000  # dense rows that are multiplied at once
+SPARSE = 500  # sparse rows
 
 
 def steps(corpora: Corpora, settings: Settings) -> dict[str, Step]:
@@ -49,10 +51,10 @@ def times(group: Group) -> dict[str, float]:
         rows = MIXED.rows(group.forest, DECAY, 0)
         pairs = [(rows[i], rows[j]) for i, j in zip(group.first, group.second, strict=True)]
         found["dot product"] = cpu_seconds(lambda: [x @ y for x, y in pairs]) / len(pairs)
-        many = np.resize(rows, (1000, SIZE))
+        many = np.resize(rows, (BATCHED, SIZE))
         found["batched"] = cpu_seconds(lambda: many @ many.T) / (len(many) ** 2)
-        sparse = BOUNDED.rows(group.forest, DECAY, 0)[np.resize(np.arange(len(group.forest)), 500)]
-        found["bounded, batched"] = cpu_seconds(lambda: dot_products(sparse, sparse)) / (500**2)
+        sparse = BOUNDED.rows(group.forest, DECAY, 0)[np.resize(np.arange(len(group.forest)), SPARSE)]
+        found["bounded, batched"] = cpu_seconds(lambda: dot_products(sparse, sparse)) / (SPARSE**2)
     for method in ROWS:
         found[f"encoding {method.name}"] = cpu_seconds(
             partial(method.rows, group.forest, DECAY, 0, n_jobs=1)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import platform
 from collections.abc import Callable, Iterator, Mapping
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from treedot._runtime.timing import timed
+from treedot._runtime.timing import Stopwatch, timed
 from treedot._storage.files import write_whole
 from treedot.errors import SourceError
 
@@ -67,6 +69,39 @@ class Record(Mapping[str, Any]):
         content = {"made": self.made, "command": self.command, "steps": self.steps}
         with write_whole(self.path) as aside:
             aside.write_text(json.dumps(content, indent=1, ensure_ascii=False), encoding="utf-8")
+
+    def complete(self, name: str, plan: Mapping[str, Step], say: Callable[[str], object]) -> None:
+        """Compute the steps that are missing, with lines of progress."""
+        todo = [key for key in plan if key not in self]
+        if len(todo) < len(plan):
+            say(f"{name}: {len(plan) - len(todo)} of {len(plan)} steps are there already")
+        watch = Stopwatch()
+        for done, key in enumerate(todo):
+            passed = watch.seconds
+            left = f", about {clock(passed / done * (len(todo) - done))} left" if done else ""
+            say(f"{name}: step {done + 1} of {len(todo)}, {key} ({clock(passed)}{left})")
+            self.run(key, plan[key])
+        say(f"{name}: done in {clock(watch.seconds)}")
+
+
+def clock(seconds: float) -> str:
+    """Return minutes and seconds."""
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
+
+
+def versions() -> dict[str, str | None]:
+    """Return the versions of Python and of the libraries that results depend on."""
+    return {
+        "python": platform.python_version(),
+        **{package: _version(package) for package in ("numpy", "scipy", "scikit-learn", "numba")},
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -13,15 +13,24 @@ from functools import cache
 from types import SimpleNamespace
 
 import pytest
+from benchmarks.planting import KINDS
+from benchmarks.rivals import RIVALS
 
 import benchmarks
 from benchmarks import __main__ as everything
 from benchmarks import (
+    beyond,
+    blocks,
     clones,
     code,
+    code_and_pages,
+    decoding,
+    defaults,
     dependency,
+    dimensions,
     duplicates,
     ends,
+    entailment,
     explain,
     fidelity,
     find,
@@ -31,27 +40,34 @@ from benchmarks import (
     growth,
     index,
     kernel_svm,
-    learn,
     libraries,
+    metric,
     pairs,
+    parsers,
     partial,
     partial_vectors,
     passes,
+    precision,
+    probabilities,
     regression,
     rows,
     scale,
+    search,
+    serve,
     smoothed_vectors,
     start,
     streaming,
     templates,
     threads,
+    toolkits,
     trees,
-    words,
 )
+from components import component
 from strategies import random_forest
-from treedot import FragmentVectorizer
+from treedot import FragmentVectorizer, TreeIndex
 from treedot._runtime.timing import timed
 from treedot.errors import DeviceError
+from treedot.search.index.followed_index import FollowedIndex
 
 pytestmark = pytest.mark.slow
 
@@ -60,6 +76,7 @@ MODULES = [
 ]
 STANDARD_LIBRARY = cache(trees.standard_library)
 EMAIL = ("--folder", os.path.dirname(email.__file__))
+HOST = ("--host", EMAIL[1])
 PROGRAMS = [module for module in MODULES if hasattr(module, "main")]
 
 
@@ -134,10 +151,17 @@ def data(tmp_path):
 def test_every_program_is_tried_here():
     tried = {
         everything,
+        beyond,
+        blocks,
         clones,
         code,
+        code_and_pages,
+        decoding,
+        defaults,
         dependency,
+        dimensions,
         duplicates,
+        entailment,
         explain,
         fidelity,
         find,
@@ -146,21 +170,26 @@ def test_every_program_is_tried_here():
         growth,
         index,
         kernel_svm,
-        learn,
         libraries,
+        metric,
         pairs,
+        parsers,
         partial,
         partial_vectors,
         passes,
+        precision,
+        probabilities,
         regression,
         rows,
         scale,
+        search,
+        serve,
         smoothed_vectors,
         start,
         streaming,
         templates,
         threads,
-        words,
+        toolkits,
     }
     assert {module.__name__ for module in PROGRAMS} == {module.__name__ for module in tried}
 
@@ -192,8 +221,8 @@ def test_trees_to_measure_on_are_there_without_any_corpus(data, tmp_path):
     [
         (clones, ["--others", "50"]),
         (code, [benchmarks.__path__[0], "--files", "2"]),
-        (duplicates, [*EMAIL, "--functions", "90", "--seeds", "1", "--per-kind", "1", "--n-jobs", "1"]),
-        (duplicates, [*EMAIL, "--variants", "1", "2", "3", "4"]),
+        (dimensions, [os.path.dirname(benchmarks.__file__), "--units", "60", "--queries", "5"]),
+        (duplicates, [*HOST, "--variants", "1", "2", "3", "4"]),
         (explain, []),
         (fidelity, ["algebras", "--trees", "4", "--seeds", "1", "--dim", "256"]),
         (find, [os.path.dirname(benchmarks.__file__), "--units", "20"]),
@@ -201,16 +230,21 @@ def test_trees_to_measure_on_are_there_without_any_corpus(data, tmp_path):
         (index, ["--trees", "20"]),
         (kernel_svm, ["--turns", "1", "--landmarks", "10", "--seeds", "1"]),
         (libraries, []),
+        (metric, ["--trees", "3000", "--columns", "64"]),
         (pairs, []),
+        (parsers, ["--sentences", "4", "--modules", "1"]),
         (partial, ["--trees", "10"]),
         (partial_vectors, ["--trees", "4", "--seeds", "1", "--dim", "256"]),
         (passes, []),
+        (precision, ["--trees", "4", "--dim", "256"]),
+        (probabilities, ["--fixed", "QC coarse", "QC coarse"]),
         (rows, ["--trees", "4", "--seeds", "1", "--neighbours", "20"]),
         (scale, ["--trees", "200", "--in-memory"]),
         (streaming, ["--trees", "200", "--passes", "1", "--kills", "0"]),
         (templates, ["--seeds", "1", "--pages", "1"]),
         (threads, ["--threads", "1"]),
-        (words, ["QC coarse"]),
+        (defaults, ["QC coarse"]),
+        (defaults, ["--text", "QC coarse"]),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
@@ -220,12 +254,133 @@ def test_every_program_prints_what_it_measured(module, options, data, capsys, mo
     assert len(capsys.readouterr().out.splitlines()) > 3
 
 
+def test_only_the_kernel_of_equal_subtrees_is_positive_semidefinite(tmp_path, capsys):
+    made = ["(A (B b) (C c))", "(A (B b) (C d))", "(A (B d) (C c))", "(A (B d) (C d))", "(B b)", "(C c)"]
+    (tmp_path / "qc_test.tsv.gz").write_bytes(gzip.compress("\n".join(["tree", *made]).encode()))
+    toolkits.main(["--data", str(tmp_path), "--pairs", "15"])
+    first, equal, kelp = capsys.readouterr().out.splitlines()
+    assert first == "6 of 15 pairs of questions differ"
+    assert float(equal.split()[4]) > 0 > float(kelp.split()[3])
+
+
+def test_planted_blocks_are_found_where_they_are_planted(capsys):
+    blocks.main([*EMAIL, "--seeds", "1", "--blocks", "2"])
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in lines] == [f"seed 1, {kind}" for kind in blocks.KINDS]
+    assert all("treedot: 2 blocks, first 500 pairs 1.00" in line for line in lines[:2])
+
+
+@pytest.fixture
+def without_rivals(monkeypatch):
+    monkeypatch.setattr("benchmarks.rivals.shutil.which", lambda program: None)
+
+
+@pytest.mark.usefixtures("without_rivals")
+def test_planted_functions_are_found_where_they_are_planted(capsys):
+    duplicates.main([*HOST, "--seeds", "3", "--per-kind", "2"])
+    missing, _, head, ours = capsys.readouterr().out.splitlines()
+    assert [kind for kind in KINDS if kind in head] == list(KINDS)
+    assert ours.split()[:7] == ["seed", "3,", "treedot", "1.00", "(1.00)", "1.00", "(1.00)"]
+    assert missing == f"not installed: {', '.join(name for name in RIVALS if name != 'fallow')}"
+
+
+@pytest.mark.usefixtures("without_rivals")
+def test_functions_are_planted_in_javascript_too(tmp_path, capsys):
+    body = "".join(f"  const x{k} = a.get({k}, b);\n  if (x{k} > b) {{ c.push(x{k}); }}\n" for k in range(6))
+    for k in range(9):
+        calls = "".join(f"  f{k}(c[{j}]);\n" for j in range(k))
+        (tmp_path / f"{k}.js").write_text(f"function f{k}(a, b, c) {{\n{body}{calls}}}\n")
+    duplicates.main(["--host", str(tmp_path), "--language", "javascript", "--seeds", "1", "--per-kind", "1"])
+    ours = capsys.readouterr().out.splitlines()[3].split()
+    assert ours[3:7] == ["1.00", "(1.00)", "1.00", "(1.00)"]
+
+
+def test_the_similarity_is_compared_with_edit_distances(capsys):
+    duplicates.main([*HOST, "--distances", "--per-kind", "2", "--seeds", "1"])
+    correlation = capsys.readouterr().out.split("Spearman ")[1].split(",")[0]
+    assert float(correlation) > 0.8
+
+
+def test_the_time_on_a_library_is_measured(capsys):
+    duplicates.main([*HOST, "--speed", "--n-jobs", "1"])
+    assert "similarity of random pairs: median 0." in capsys.readouterr().out
+
+
+def test_the_rule_for_near_duplicates_is_applied_to_clones(data, capsys):
+    clones.main(["--data", data, "--others", "50", "--rule"])
+    assert capsys.readouterr().out.startswith("rule of treedot dups: T3 ")
+
+
+def test_planted_functions_are_searched_for(capsys):
+    search.main([EMAIL[1], "--units", "400", "--per-kind", "1"])
+    head, before, now, ratio = capsys.readouterr().out.splitlines()
+    assert head.startswith("400 functions, 7 copies")
+    assert before.startswith("before: exact 1.000")
+    assert now.startswith("now: exact 1.000")
+    assert ratio.endswith("times as long as before")
+
+
+def test_functions_from_elsewhere_and_copies_are_searched_for(capsys, monkeypatch):
+    monkeypatch.setattr(search, "FOREIGN", 5)
+    monkeypatch.setattr(search.sysconfig, "get_path", lambda name: EMAIL[1])
+    search.main(["--elsewhere", "--units", "200", "--per-kind", "1"])
+    foreign, copies = capsys.readouterr().out.splitlines()
+    assert foreign == "1.000 of 5 functions from elsewhere find something among 200 functions"
+    share, rest = copies.split(" ", 1)
+    assert float(share) > 0.8
+    assert rest.startswith("of 7 copies")
+
+
+def test_the_nearest_function_of_a_clone_is_another_one_of_its_class(tmp_path, capsys):
+    lines = ["clone_class\ttree", *(f"c{k}\t(F (SimpleName x) (K{k} (L{k} a)))" for k in (0, 0, 1, 1, 2))]
+    (tmp_path / "bcb_functions.tsv.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
+    search.main(["--clones", str(tmp_path)])
+    assert capsys.readouterr().out == "before: 1.000 of 4 functions\nnow: 1.000 of 4 functions\n"
+
+
+def test_servers_are_measured(tmp_path, capsys, monkeypatch):
+    component("mcp")
+    monkeypatch.setattr(serve, "QUERIES", 2)
+    monkeypatch.setattr(serve, "COMPARED", 4)
+    few = ["--functions", "60", "--requests", "6", "--clients", "2", "--searches", "3"]
+    path = tmp_path / "code.index"
+    serve.main([os.path.dirname(benchmarks.__file__), "--index", str(path), *few])
+    out = capsys.readouterr().out
+    assert "60 functions; load of the machine" in out
+    assert "mcp: find_similar, one client, p95" in out
+    assert "serve: 2 clients, 6 requests, errors" in out
+    assert "300 nodes, the page with its estimates, p50" in out
+    assert "first explained question, compiled before, processor time" in out
+
+
+def test_too_few_functions_are_edited_and_copied(tmp_path):
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "a.py").write_text("def f(alpha, beta):\n    return alpha + f'{beta}'\n")
+    serve.build(tmp_path / "code.index", 3, [str(source)])
+    trees = TreeIndex.open(tmp_path / "code.index").forest([0, 1, 2])
+    assert len({str(tree) for tree in trees}) == 3
+    assert all(os.path.exists(file) for file in trees.columns["file"])
+    assert len(FollowedIndex(tmp_path / "code.index")) == 3
+
+
 def test_regressions_are_compared_with_ridge_on_the_same_rows(capsys, monkeypatch):
     monkeypatch.delenv("TREEDOT_DATA", raising=False)
     regression.main(["--turns", "1"])
     lines = capsys.readouterr().out.splitlines()[2:]
     assert len(lines) == 4
     assert all(abs(float(line.split(" | ")[5])) < 0.005 for line in lines)
+
+
+def test_regressions_with_words_are_compared_with_those_without(capsys, monkeypatch):
+    monkeypatch.delenv("TREEDOT_DATA", raising=False)
+    target = next(regression.targets(None))
+    fragments, words, paired = regression.beside(
+        target._replace(train=target.train[:60], y_train=target.y_train[:60])
+    )
+    assert fragments.startswith("| words | fragments | 0.")
+    assert words.startswith("| words | beside | 0.")
+    assert paired.startswith("squared errors lower by ")
 
 
 def test_first_answers_are_measured_in_processes_of_their_own(capsys, monkeypatch):

@@ -23,6 +23,7 @@ def data(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_every_kernel_is_measured_once_and_kept(data, tmp_path, capsys):
     command = ["--data", str(data), "--cache", str(tmp_path), "--only", "LCT"]
     dependency.main(command)

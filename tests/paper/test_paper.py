@@ -13,13 +13,12 @@ import pytest
 from benchmarks.timing import cpu_seconds, exponent
 from paper.__main__ import main
 from paper.classify import as_bits, choose_cost, classified, from_bits, mcnemar, t_test
-from paper.corpora import COUNTS, Corpora, Pairs
+from paper.corpora import COUNTS, Corpora
 from paper.fig2 import FITTED, fragment_properties, growth_per_vector, sample_fragments
 from paper.fig4 import Task, pair_grams, steps
 from paper.fig5 import crossing
 from paper.growing import growing
 from paper.methods import MIXED
-from paper.overlap import LexicalOverlap, co_indexed, words
 from paper.record import Record
 from paper.sample import SampleCorpora
 from paper.section import Drawing, Section, Table, compared
@@ -27,10 +26,10 @@ from paper.settings import Settings
 
 from paper import EXPERIMENTS, fig3, fig5, properties, run, table2
 from strategies import corpus, random_forest
-from treedot import SubsetTreeKernel, Tree
+from treedot import SubsetTreeKernel
 from treedot._pages.page import STYLE
 from treedot.errors import SourceError
-from treedot.readers import read_trees
+from treedot.models.inputs.overlap import LexicalOverlap
 from treedot.vectors.dense.compositions import ALGEBRAS
 from treedot.vectors.fidelity import floor, projected
 
@@ -118,6 +117,9 @@ def briefly_timed(monkeypatch):
     """Let what is timed run for a moment."""
     for experiment in ("table1", "fig5"):
         monkeypatch.setattr(f"paper.{experiment}.cpu_seconds", lambda work: cpu_seconds(work, 0.001))
+    monkeypatch.setattr("paper.table1.FEWEST", 4)
+    for name in ("BATCHED", "SPARSE"):
+        monkeypatch.setattr(f"paper.fig5.{name}", 20)
 
 
 def test_all_experiments_run_and_a_second_run_has_nothing_to_do(folder, tmp_path, monkeypatch, briefly_timed):
@@ -256,33 +258,14 @@ def test_a_label_other_than_yes_and_no_is_refused(folder, tmp_path):
         _ = Corpora(tmp_path, COUNTS_HERE).entailment
 
 
-def test_shared_content_words_become_co_indexed_placeholders():
-    text = "(S (NP (DT the) (NN Dog)) (VP (VBD bit) (NP (NNP Ann) (CC and) (NN dog))))"
-    hypothesis = "(S (NP (NNP Ann)) (VP (VBD met) (NP (DT the) (NN dog))))"
-    changed = co_indexed(Pairs(read_trees([text]), read_trees([hypothesis]), np.array([True])))
-    assert changed.texts[0] == Tree.parse(
-        "(S (NP (DT the) (NN #2)) (VP (VBD bit) (NP (NNP #1) (CC and) (NN #2))))"
-    )
-    assert changed.hypotheses[0] == Tree.parse("(S (NP (NNP #1)) (VP (VBD met) (NP (DT the) (NN #2))))")
-
-
-def test_lexical_overlap_is_the_idf_weighted_share_of_the_hypothesis():
-    texts = ["(S (A a) (B b))", "(S (A a) (B c))"]
-    hypotheses = ["(S (A a) (B B))", "(S (A d) (B a))"]
-    pairs = Pairs(read_trees(texts), read_trees(hypotheses), np.array([True, False]))
-    idf = {"a": math.log(5 / 5), "b": math.log(5 / 3), "c": math.log(5 / 2), "d": math.log(5 / 2)}
-    assert LexicalOverlap(pairs)(pairs) == pytest.approx([1.0, idf["a"] / (idf["a"] + idf["d"])])
-    assert words(pairs.hypotheses) == [["a", "b"], ["d", "a"]]
-
-
 def test_the_pair_kernel_of_vectors_is_that_of_concatenated_vectors(corpora):
     train, test = (pairs.some(6) for pairs in corpora.entailment["rte2"])
-    lexical = LexicalOverlap(train)
-    task = Task(train, test, lexical(train), lexical(test))
+    lexical = LexicalOverlap.learned(train.trees)
+    task = Task(train, test, lexical(train.trees), lexical(test.trees))
 
     def rows(pairs):
         parts = [MIXED.rows(forest, 0.4, 1) for forest in (pairs.texts, pairs.hypotheses)]
-        return np.hstack([*parts, lexical(pairs)[:, None]])
+        return np.hstack([*parts, lexical(pairs.trees)[:, None]])
 
     x, y = rows(train), rows(test)
     gram, across = pair_grams(task, MIXED, 0.4, 1)["PK_S+Lex"]
@@ -421,7 +404,7 @@ def test_the_sample_is_always_the_same_and_has_trees_of_all_sizes():
         assert list(train.texts) == list(again.entailment[name][0].texts)
         assert not set(train.texts) & set(test.texts)
         assert train.entailed.mean() == 0.5
-        assert LexicalOverlap(train)(train)[train.entailed].min() > 0.9  # "the" for "a"
+        assert LexicalOverlap.learned(train.trees)(train.trees)[train.entailed].min() > 0.9  # "the" for "a"
     totals = [group.total for group in growing(corpora, 5)]
     assert totals[:6] == pytest.approx([20, 40, 80, 160, 320, 640], rel=0.1)
     assert corpora.digest == again.digest

@@ -16,6 +16,8 @@ NEUTRAL = 2  # of five classes, 0 to 4
 PAIR = "text_tree", "hypothesis_tree"  # columns
 PHRASE = "*"  # is no word of the reviews
 
+BRACKETS = re.compile(r"[()]|[^\s()]+")
+
 Tokens = Callable[[Forest], list[list[str]]]
 
 
@@ -61,6 +63,17 @@ def words(forest: Forest) -> list[list[str]]:
 def all_labels(forest: Forest) -> list[list[str]]:
     """Return the labels of all nodes of every tree."""
     return _texts(forest, np.ones(forest.n_nodes, bool), forest.labels)
+
+
+def bracket_tokens(forest: Forest) -> list[list[str]]:
+    """Return the tokens of every tree in brackets.
+
+    Examples
+    --------
+    >>> bracket_tokens(read_trees(["(S (A a) b)"]))
+    [['(', 'S', '(', 'A', 'a', ')', 'b', ')']]
+    """
+    return [BRACKETS.findall(str(tree)) for tree in forest]
 
 
 def _questions(folder: Path, name: str) -> Task:
@@ -113,6 +126,13 @@ TASKS: dict[str, Callable[[Path, str], Task]] = {
     "SST 2": _sentiment,
     "SST 5": _sentiment,
 }
+
+FILES = (
+    *(f"{name}_{part}.tsv.gz" for name in ("qc", "sst") for part in ("train", "test")),
+    *(f"rte{number}_{part}.tsv.gz" for number in (1, 2, 3, 5) for part in ("dev", "test")),
+    "glycans.tsv.gz",
+    "rna_archive2.tsv.gz",
+)
 
 
 def _with(forest: Forest, **columns: Sequence[Any]) -> Forest:

@@ -1,9 +1,12 @@
 """Every example runs to its end and leaves its page: on a sample, and on a small part of its corpus."""
 
 import ast
+import email
 import importlib
+import importlib.util
 import json
 import os
+import sys
 import sysconfig
 from pathlib import Path
 
@@ -11,6 +14,7 @@ import numpy as np
 import pytest
 from paper.prepare.molecules import glycan_tree
 
+from components import component
 from sample import data_folder
 from treedot import read_trees
 
@@ -19,9 +23,11 @@ CORPORA = {
     "entailment": ("pair.html", "rte3_dev.tsv.gz"),
     "glycans": ("glycan.html", "glycans.tsv.gz"),
     "questions": ("question.html", "qc_train.tsv.gz"),
+    "rare": ("rare.html", "qc_train.tsv.gz"),
     "sentiment": ("sentence.html", "sst_train.tsv.gz"),
 }
-EVERY = {"entailment": "20", "glycans": "200", "questions": "50", "sentiment": "100"}  # so few of them
+FEW = {"entailment": "20", "glycans": "200", "questions": "50", "rare": "5", "sentiment": "100"}  # every n-th
+HELPERS = {"sample", "stores"}  # what examples import
 LONGEST = 64  # lines: an example is read at a glance
 
 
@@ -35,7 +41,7 @@ def test_an_example_of_a_corpus_ends_in_a_page(name, tmp_path, capsys):
     page, file = CORPORA[name]
     if not Path(os.environ.get("TREEDOT_DATA", "nowhere"), file).exists():
         pytest.skip("TREEDOT_DATA does not point to the corpora")
-    run(name, "--every", EVERY[name], "--out", str(tmp_path))
+    run(name, "--every", FEW[name], "--out", str(tmp_path))
     assert "<svg" in (tmp_path / page).read_text(encoding="utf-8")
     assert capsys.readouterr().out.count("\n") > 10
 
@@ -85,6 +91,33 @@ def test_the_example_of_numbers_learns_what_a_formula_costs(tmp_path, capsys):
     assert "<svg" in (tmp_path / "formula.html").read_text(encoding="utf-8")
 
 
+def test_the_example_of_parsers_compares_the_objects_of_what_is_installed(tmp_path, capsys):
+    run("parsers", "--out", str(tmp_path))
+    rows, said = capsys.readouterr().out.split("\n\n", 1)
+    found = {row.split()[0].partition(".")[0]: row.split()[2] for row in rows.splitlines()}
+    parsers = {"spacy", "stanza", "nltk", "lxml"}
+    assert found.keys() == {"ast", *(name for name in parsers if importlib.util.find_spec(name))}
+    assert all(0.2 < float(value) < 0.95 for value in found.values())
+    assert "kernel" in said
+    assert "<svg" in (tmp_path / "pair.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", ["qc", "sst"])
+def test_the_example_of_networks_compares_them_and_explains_a_decision(task, tmp_path, capsys, monkeypatch):
+    component("torch")
+    monkeypatch.delenv("TREEDOT_DATA", raising=False)
+    run("neural", "--task", task, "--out", str(tmp_path))
+    said = capsys.readouterr().out
+    right = [
+        float(line.split(": ")[1]) for line in said.splitlines() if line.startswith(("network on", "TreeC"))
+    ]
+    assert len(right) == 4
+    assert min(right) > 0.6
+    assert "if the node's children are removed" in said
+    assert "<svg" in (tmp_path / "network.html").read_text(encoding="utf-8")
+
+
 @pytest.mark.slow
 def test_the_notebook_runs_from_top_to_bottom(monkeypatch, capsys):
     pytest.importorskip("matplotlib").use("agg")
@@ -119,9 +152,30 @@ def run_cell(source, names):
     return None if value is None else value._repr_html_()
 
 
+@pytest.mark.slow
+def test_the_example_of_databases_searches_those_that_are_installed(tmp_path, capsys, monkeypatch):
+    component("databases")
+    monkeypatch.delenv("PGHOST", raising=False)
+    run("database", "--source", email.__path__[0], "--n-components", "256", "--out", str(tmp_path))
+    said = capsys.readouterr().out
+    assert said.count("recall") == 2 * (2 + 2 + 4)
+    assert said.count("exact, 10 rows: recall 1.000") >= 2
+    assert said.count("refused: cannot compare vectors with different settings: seed 0 and 1") == 2 * 3
+    assert "PostgreSQL is left out" in said
+
+
+def test_the_example_of_databases_says_which_are_missing(tmp_path, capsys, monkeypatch):
+    for module in ("usearch.index", "lancedb", "psycopg"):
+        monkeypatch.setitem(sys.modules, module, None)
+    run("database", "--source", email.__path__[0], "--n-components", "256", "--out", str(tmp_path))
+    first, *others = capsys.readouterr().out.splitlines()
+    assert "td.nearest" in first
+    assert [line.partition(" is left out")[0] for line in others] == ["usearch", "LanceDB", "PostgreSQL"]
+
+
 def test_every_example_is_tried_here_is_short_and_says_what_one_learns():
-    scripts = {path.stem: path for path in FOLDER.glob("*.py") if path.stem != "sample"}
-    assert scripts.keys() == {"methods", "sizes", *CORPORA}
+    scripts = {path.stem: path for path in FOLDER.glob("*.py") if path.stem not in HELPERS}
+    assert scripts.keys() == {"database", "methods", "neural", "parsers", "sizes", *CORPORA}
     for path in scripts.values():
         text = path.read_text(encoding="utf-8")
         assert len(text.splitlines()) <= LONGEST

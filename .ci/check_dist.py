@@ -1,7 +1,12 @@
-"""Check what ``make dist`` built: the wheel holds the package and nothing else, both name one version."""
+"""Check what ``make dist`` built: the wheel holds the package and nothing else, and both name one version.
+
+The description has no relative link, since the page of a package has no files beside it.
+"""
 
 from __future__ import annotations
 
+import os
+import re
 import sys
 import tarfile
 import zipfile
@@ -16,12 +21,7 @@ WANTED_IN_SOURCE = (
     "tests/conftest.py",
     "paper/__init__.py",
 )
-DATA = (
-    "py.typed",
-    "clones/report/page.css",
-    "clones/report/page.js",
-    "cli/tour/questions.tsv",
-)  # of the wheel
+COMPILED = (".nbi", ".nbc", ".pyc")
 
 
 def main(folder: str) -> None:
@@ -34,21 +34,22 @@ def main(folder: str) -> None:
         metadata = message_from_bytes(archive.read(metadata_name))
     version = metadata["Version"]
     info = f"treedot-{version}.dist-info/"
-    strangers = [
-        n for n in names if not n.startswith(("treedot/", info)) or n.endswith((".nbi", ".nbc", ".pyc"))
-    ]
+    strangers = [n for n in names if not n.startswith(("treedot/", info)) or n.endswith(COMPILED)]
     if strangers:
         sys.exit(f"{wheel.name} holds {strangers}")
-    modules = {str(path.relative_to("src")) for path in Path("src/treedot").rglob("*.py")}
-    others = {f"treedot/{name}" for name in DATA}
-    if lacking := sorted((modules | others) - set(names)):
+    relative = re.findall(r"\]\((?!https://)[^)]*\)", metadata.get_payload())
+    if relative and "TREEDOT_REPOSITORY" in os.environ:
+        sys.exit(f"the description of {wheel.name} has relative links: {relative}")
+    package = [path for path in Path("src/treedot").rglob("*") if path.is_file()]
+    wanted = {str(path.relative_to("src")) for path in package if path.suffix not in COMPILED}
+    if lacking := sorted(wanted - set(names)):
         sys.exit(f"{wheel.name} lacks {lacking}")
     with tarfile.open(source) as tar:
         held = set(tar.getnames())
     lacking = [name for name in WANTED_IN_SOURCE if f"treedot-{version}/{name}" not in held]
     if lacking:
         sys.exit(f"{source.name} lacks {lacking}")
-    print(f"{wheel.name}: {len(modules)} modules, Python {metadata['Requires-Python']}")
+    print(f"{wheel.name}: {len(wanted)} files of the package, Python {metadata['Requires-Python']}")
     print(f"{source.name}: {len(held)} files and folders")
 
 

@@ -65,7 +65,7 @@ def main(folder: str) -> None:
             print(run([command, *shlex.split(line)], home), end="")
         for line in WITH_EXTRAS:
             said = run([command, *line.split()], home, code=1)
-            if "pip install 'treedot[" not in said:
+            if "with the extra '" not in said:
                 sys.exit(f"treedot {line} does not say what to install: {said}")
         if not (home / "demo/index.html").is_file():
             sys.exit("treedot demo wrote no page")

@@ -20,6 +20,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,6 +31,7 @@ import treedot as td
 PROGRAM = [sys.executable, "-m", "treedot"]
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 SOON = 0.05  # seconds after its start; before that, Python itself may not be ready
+SERVING = 4.0  # seconds until a server is interrupted
 PATIENCE = 120.0  # most seconds of a command on a busy machine
 TEMPORARY = re.compile(r"\..+\.[0-9a-f]{16}\.(part|old)")
 UGLY = re.compile(r"Traceback|Exception|[A-Z]\w+Error\b|leaked|Errno|\.part\b|\x1b")
@@ -40,8 +42,9 @@ def mean_{k}(values, weights):
     for value, part in zip(values, weights):
         total += value * part + {k}
         weight += part
-    return total / weight
+{more}    return total / weight
 """
+KINDS = 6  # of functions; a block in more places than are compared would be a remark on standard error
 
 
 class EndingError(Exception):
@@ -73,6 +76,12 @@ class Command(NamedTuple):
     arguments: list[str]
     makes: tuple[str, ...] = ()
     resumes: tuple[str, ...] = ()  # folders in which an interrupted run resumes
+    serves: bool = False  # until a signal ends it
+
+
+def _module(number: int) -> str:
+    """Return the source of a module of similar functions."""
+    return "".join(CODE.format(k=number + i, more="    weight += 1\n" * (i % KINDS)) for i in range(20))
 
 
 def make_inputs(folder: Path, trees: int = 400) -> None:
@@ -81,12 +90,15 @@ def make_inputs(folder: Path, trees: int = 400) -> None:
     forest.columns["class"] = [str(number % 3) for number in range(len(forest))]
     forest.write_brackets(folder / "trees.mrg")
     forest[:3].write_brackets(folder / "few.mrg")
+    vectorizer = td.DistributedTreeVectorizer(n_components=256)
+    td.save_vectors(folder / "few.npy", vectorizer.transform(forest[:3]), vectorizer)
     forest.save(folder / "labelled.parquet")
     (folder / "source").mkdir()
     for k in range(12):
-        (folder / "source" / f"module_{k}.py").write_text("".join(CODE.format(k=k + i) for i in range(20)))
+        (folder / "source" / f"module_{k}.py").write_text(_module(k))
     td.TreeClassifier(decay=0.4, C=1).fit(forest[:100], forest.columns["class"][:100]).save(folder / "model")
     td.TreeIndex.build(forest, folder / "known.index")
+    td.TreeIndex.build(td.iter_code(folder / "source"), folder / "source.index")
     (folder / "out").mkdir()
 
 
@@ -107,6 +119,11 @@ def commands() -> list[Command]:
             ("d.parquet",),
         ),
         Command("encode -", ["encode", "trees.mrg", "-o", "-"]),
+        Command(
+            "decode",
+            ["decode", "few.npy", "--productions", "few.mrg", "-o", "out/decoded.mrg"],
+            ("decoded.mrg",),
+        ),
         Command("gram", ["gram", "trees.mrg", "-o", "out/gram.npy"], ("gram.npy",)),
         Command("gram -", ["gram", "few.mrg", "-o", "-"]),
         Command("kernel", ["kernel", "few.mrg", "few.mrg"]),
@@ -128,11 +145,30 @@ def commands() -> list[Command]:
         Command("dups", ["dups", "source"]),
         Command("dups -j 1", ["dups", "source", "-j", "1", "-o", "out/dups.html"], ("dups.html",)),
         Command("index", ["index", "source", "-o", "out/code.index", "--overwrite"], ("code.index",)),
+        Command(
+            "tune",
+            [
+                "tune",
+                "labelled.parquet",
+                "--group",
+                "class",
+                "--n-columns",
+                "256",
+                "--shrinkage",
+                "1",
+                "--overwrite",
+                "-o",
+                "out/metric",
+            ],
+            ("metric",),
+        ),
         Command("search", ["search", "known.index", "few.mrg"]),
         Command("similar", ["similar", "source/module_0.py", "source/module_1.py"]),
         Command(
             "cluster", ["cluster", "source", "-o", "out/c.csv", "--html", "out/c.html"], ("c.csv", "c.html")
         ),
+        *([Command("mcp", ["mcp", "--index", "source.index"])] if find_spec("mcp") else ()),
+        *([Command("serve", ["serve", "--port", "0"], serves=True)] if find_spec("uvicorn") else ()),
         Command("demo", ["demo", "--functions", "50", "--out", "out/demo"], ("demo",)),
     ]
     for workers in ("1", "2"):
@@ -198,8 +234,8 @@ class Attacked:
     def leave_alone(self) -> None:
         """Let the command finish; raise if it fails or leaves temporary files."""
         self._remove(self.command.makes)
-        ended = _wait(self._start())
-        ended.check(f"{self.command.name}, left alone", (0,))
+        ended = self._wait(self._start())
+        ended.check(f"{self.command.name}, left alone", (130 if self.command.serves else 0,))
         left = [path for path in self.folder.rglob("*") if TEMPORARY.fullmatch(path.name)]
         if left:
             raise EndingError(f"{self.command.name}: {left} were left over after the next run")
@@ -207,8 +243,9 @@ class Attacked:
     def redirect(self, streams: str) -> None:
         """Run the command with closed or full streams; raise if it ends badly."""
         self._remove(self.command.makes + self.command.resumes)
-        ended = _wait(self._start(f"exec {shlex.join([*PROGRAM, *self.command.arguments])} {streams}"))
-        ended.check(f"{self.command.name} {streams}", (0, 2 if self.command.arguments[0] == "dups" else 1))
+        ended = self._wait(self._start(f"exec {shlex.join([*PROGRAM, *self.command.arguments])} {streams}"))
+        codes = 0, 130 if self.command.serves else 0, 2 if self.command.arguments[0] == "dups" else 1
+        ended.check(f"{self.command.name} {streams}", codes)
         self.found["redirected"] += 1
 
     def fill(self, size: int) -> None:
@@ -236,6 +273,15 @@ class Attacked:
             errors="replace",
             start_new_session=True,
         )
+
+    def _wait(self, process: subprocess.Popen[str]) -> Ended:
+        """Wait for the process; interrupt one that serves after a while."""
+        if self.command.serves:
+            with contextlib.suppress(subprocess.TimeoutExpired, ProcessLookupError):
+                process.wait(SERVING)
+                return _wait(process)
+            os.killpg(process.pid, signal.SIGINT)
+        return _wait(process)
 
     def _remove(self, names: Sequence[str]) -> None:
         for name in names:

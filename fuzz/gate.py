@@ -3,7 +3,8 @@
 A sequence is a git repository of generated functions that are copied, edited, renamed, moved, repeated and
 deleted, commit by commit. Before each commit the command runs with ``--changed-since HEAD``, with
 ``--baseline``, and with both. A brute-force comparison of all functions, which knows each edit, decides
-whether it must fail: ``python -m fuzz.gate --sequences 60 --seed 1``.
+whether it must fail, and which functions may lead a group of the report: ``python -m fuzz.gate --sequences
+60 --seed 1``.
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ BASELINE = "known.json"
 IDENTITY = ("-c", "user.name=x", "-c", "user.email=x@x", "-c", "core.autocrlf=false")
 
 
+Place = tuple[str, int]  # a file and the first line of a function
+
+
 class Verdict(NamedTuple):
     """The verdict of the gate on one step."""
 
@@ -38,13 +42,14 @@ class Verdict(NamedTuple):
     options: tuple[str, ...]
     expected: int
     found: int
-    shown: list[set[tuple[str, int]]]  # places of the members of groups
+    shown: list[list[Place]]  # places of the members of groups
     missing: Sequence[str] = ()  # changed functions that are not shown with their best partner
+    elsewhere: Sequence[Place] = ()  # first members of groups that are not the reason for their group
 
     @property
     def is_right(self) -> bool:
         """Whether the verdict of the gate is right."""
-        return self.expected == self.found and not self.missing
+        return self.expected == self.found and not self.missing and not self.elsewhere
 
 
 def sequence(random: Random, folder: Path, steps: int = STEPS) -> Iterator[Verdict]:
@@ -62,10 +67,10 @@ def sequence(random: Random, folder: Path, steps: int = STEPS) -> Iterator[Verdi
             now = Now(project)
             changed, new = changed_units(now, before), new_pairs(now, known)
             since, known_by = ("--changed-since", "HEAD"), ("--baseline", BASELINE)
-            verdict = _verdict(edit.__name__, _touched(now.near, changed), *since)
+            verdict = _verdict(edit.__name__, now, _touched(now.near, changed), changed, *since)
             yield verdict._replace(missing=now.not_shown(changed, verdict.shown))
-            yield _verdict(edit.__name__, new, *known_by)
-            yield _verdict(edit.__name__, _touched(new, changed), *since, *known_by)
+            yield _verdict(edit.__name__, now, new, range(len(now.uid)), *known_by)
+            yield _verdict(edit.__name__, now, _touched(new, changed), changed, *since, *known_by)
             _commit(project)
             before = now
             if new or not known.is_all_in(now) or random.random() < 0.3:
@@ -77,10 +82,16 @@ def _touched(pairs: Iterable[Pair], changed: Sequence[int]) -> list[Pair]:
     return [pair for pair in pairs if not set(pair).isdisjoint(changed)]
 
 
-def _verdict(edit: str, pairs: Collection[Pair], *options: str) -> Verdict:
+def _verdict(
+    edit: str, now: Now, pairs: Collection[Pair], changed: Collection[int], *options: str
+) -> Verdict:
+    """Run the gate; ``pairs`` are those that it must report, each at a member that is ``changed``."""
     code, groups = _dups("--fail-on-new", *options)
-    shown = [{(m["file"], m["start"]) for m in group["members"]} for group in groups]
-    return Verdict(edit, options, int(bool(pairs)), code, shown)
+    shown = [[(m["file"], m["start"]) for m in group["members"]] for group in groups]
+    ends = {pair for a, b in pairs for pair in ((a, b), (b, a)) if pair[0] in changed}
+    reasons = {(now.places[a][:2], now.places[b][:2]) for a, b in ends}
+    elsewhere = [first for first, *rest in shown if not any((first, other) in reasons for other in rest)]
+    return Verdict(edit, options, int(bool(pairs)), code, shown, elsewhere=elsewhere)
 
 
 def _dups(*options: str) -> tuple[int, list[dict[str, Any]]]:
@@ -89,7 +100,8 @@ def _dups(*options: str) -> tuple[int, list[dict[str, Any]]]:
         code = treedot(["dups", "src", "--format", "json", "-j", "1", *options])
     if code not in (0, 1):
         raise RuntimeError(err.getvalue())
-    return code, json.loads(out.getvalue())["groups"]
+    # With --write-baseline nothing is printed.
+    return code, json.loads(out.getvalue())["groups"] if out.getvalue() else []
 
 
 def _commit(project: Project) -> None:

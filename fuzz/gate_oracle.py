@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import combinations
@@ -11,7 +12,10 @@ from typing import NamedTuple
 from fuzz.gate_project import Project
 from treedot import Tree, read_code
 
-THRESHOLD, MARGIN, BITS, BACKGROUND, MIN_NODES = 0.7, 0.1, 50, 100, 40  # as docs/duplicates.md says
+SURE, ENOUGH, NEAREST, NAMED, MIN_NODES = 0.8, 0.7, 0.6, 0.5, 40  # as docs/duplicates.md says
+BITS, NEAREST_BITS, NAMED_BITS, SAME_NAMES, BACKGROUND = 50, 40, 30, 0.5, 100
+TOGETHER = 0.9  # similarity and half of the agreement of names
+ROUNDING = 1e-9
 
 Pair = tuple[int, int]  # of numbers of units
 
@@ -30,8 +34,12 @@ class Now:
     """The current state of a project: its units, and which of them are near-duplicates."""
 
     def __init__(self, project: Project) -> None:
-        forest = read_code("src", identifiers="blur", literals="blur", min_nodes=MIN_NODES, n_jobs=1)
+        forest = read_code(
+            "src", identifiers="blur", literals="blur", blurred=True, min_nodes=MIN_NODES, n_jobs=1
+        )
         columns = [forest.columns[name] for name in ("file", "start", "end", "name")]
+        # A number after a name tells functions of a file apart: the source does not name them so.
+        columns[-1] = [re.sub(r"~\d+$", "", name) for name in columns[-1]]
         self.places = list(zip(*columns, strict=True))
         self.uid = [project.placed[place[:2]][0] for place in self.places]
         self.content = [project.placed[place[:2]][1] for place in self.places]
@@ -43,20 +51,45 @@ class Now:
             )
         }
         self.similarity: dict[Pair, float] = {}
-        productions = [Counter(_productions(tree)) for tree in forest]
-        distinct = {tree: set(some) for tree, some in zip(forest, productions, strict=True)}
+        trees = list(forest)
+        productions = [Counter(_productions(tree)) for tree in trees]
+        distinct = {tree: set(some) for tree, some in zip(trees, productions, strict=True)}
         frequency = Counter(production for some in distinct.values() for production in some)
-        self.near = set[Pair]()
-        for i, j in combinations(range(len(forest)), 2):
+        bits: dict[Pair, float] = {}
+        for i, j in combinations(range(len(trees)), 2):
             one, other = productions[i], productions[j]
             value = (one & other).total() / (one | other).total()
-            if value >= THRESHOLD - 1e-9 and not self.overlap(i, j):
+            rare = sum(
+                math.log2((len(distinct) + BACKGROUND) / frequency[x]) for x in one.keys() & other.keys()
+            )
+            is_candidate = value >= ENOUGH - ROUNDING or (value >= NAMED - ROUNDING and rare >= NAMED_BITS)
+            if is_candidate and not self.overlap(i, j):
                 self.similarity[i, j] = self.similarity[j, i] = value
-                bits = sum(
-                    math.log2((len(distinct) + BACKGROUND) / frequency[x]) for x in one.keys() & other.keys()
-                )
-                if value >= THRESHOLD + MARGIN - 1e-9 or bits >= BITS:
-                    self.near.add((i, j))
+                bits[i, j] = rare
+        best = {tree: float(times > 1) for tree, times in Counter(trees).items()}
+        for (i, j), value in self.similarity.items():
+            is_rival = value >= ENOUGH - ROUNDING or bits[min(i, j), max(i, j)] >= NEAREST_BITS
+            if trees[i] != trees[j] and is_rival:
+                best[trees[i]] = max(best[trees[i]], value)
+        names = dict[Tree, list[int]]()
+        for tree, some in zip(trees, forest.columns["blurred"], strict=True):
+            names[tree] = min(names.get(tree, some.tolist()), some.tolist(), key=repr)
+
+        def is_near(i: int, j: int) -> bool:
+            value, rare = self.similarity[i, j], bits[i, j]
+            is_best = [value >= best[trees[k]] - ROUNDING for k in (i, j)]
+            if rare >= NEAREST_BITS and all(is_best) and value >= NEAREST - ROUNDING:
+                return True
+            one, other = (Counter(names[trees[k]]) for k in (i, j))
+            either = (one | other).total()
+            agreement = (one & other).total() / either if either else 1.0
+            if rare >= NEAREST_BITS and any(is_best) and agreement >= SAME_NAMES:
+                return True
+            if rare >= NAMED_BITS and value + agreement / 2 >= TOGETHER - ROUNDING:
+                return True
+            return value >= SURE - ROUNDING or (value >= ENOUGH - ROUNDING and rare >= BITS)
+
+        self.near = {pair for pair in bits if is_near(*pair)}
 
     def overlap(self, i: int, j: int) -> bool:
         """Return whether one unit is part of the other."""
@@ -72,7 +105,7 @@ class Now:
         have_partners = {uid for pair in self.uids(set(self.similarity)) for uid in pair}
         return all(uid in now.units and _is_sure(now.units[uid], self.units[uid]) for uid in have_partners)
 
-    def not_shown(self, changed: Sequence[int], shown: Sequence[set[tuple[str, int]]]) -> list[str]:
+    def not_shown(self, changed: Sequence[int], shown: Sequence[list[tuple[str, int]]]) -> list[str]:
         """Return the changed units that no group shows with a best partner, or with a unit around it.
 
         Units inside others are skipped: the outer ones are shown instead.
@@ -82,7 +115,9 @@ class Now:
             values = {j: self.similarity[i, j] for pair in self.near if i in pair for j in pair if j != i}
             best = [j for j in values if values[j] == max(values.values())]
             around = [k for j in best for k in range(len(self.places)) if k == j or self.overlap(j, k)]
-            together = ({self.places[i][:2], self.places[k][:2]} <= group for k in around for group in shown)
+            together = (
+                {self.places[i][:2], self.places[k][:2]} <= {*group} for k in around for group in shown
+            )
             is_inside = any(self.overlap(i, j) for j in range(len(self.places)) if j != i)
             if best and not is_inside and not any(together):
                 missing.append(str(self.places[i]))

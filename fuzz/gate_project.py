@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -120,6 +121,24 @@ class Project:
         ]
         return self.random.choice(places) if places else None
 
+    def with_relatives(self, count: int) -> tuple[str, int] | None:
+        """Return the place of a random function with so many relatives, or with as many as there are."""
+        places = [(name, k) for name, file in self.files.items() for k in range(len(file.functions))]
+        distance = {place: abs(self._relatives(*place) - count) for place in places}
+        nearest = min(distance.values(), default=0)
+        return self.random.choice([p for p in places if distance[p] == nearest]) if places else None
+
+    def _relatives(self, name: str, k: int) -> int:
+        """Return the number of other functions of the same language with mostly the same statements."""
+        body = Counter(self.files[name].functions[k].body)
+        others = (
+            Counter(function.body)
+            for other, file in self.files.items()
+            for j, function in enumerate(file.functions)
+            if other[-2:] == name[-2:] and (other, j) != (name, k)
+        )
+        return sum((body & other).total() > 0.7 * (body | other).total() for other in others)
+
     def other_file(self, name: str) -> str:
         """Return a file of the same language, perhaps the same one."""
         return self.random.choice([other for other in self.files if other[-2:] == name[-2:]])
@@ -196,8 +215,31 @@ def copy_with_edits(project: Project) -> None:
     _copy(project, project.random.randint(1, 3))
 
 
-def _copy(project: Project, times: int) -> None:
-    if place := project.any():
+def copy_beside_none(project: Project) -> None:
+    """Copy a function that has no copy yet."""
+    _copy(project, project.random.randint(0, 1), project.with_relatives(0))
+
+
+def copy_beside_one(project: Project) -> None:
+    """Copy a function that has one copy already."""
+    _copy(project, project.random.randint(0, 1), project.with_relatives(1))
+
+
+def copy_beside_two(project: Project) -> None:
+    """Copy a function that has two copies already."""
+    _copy(project, project.random.randint(0, 1), project.with_relatives(2))
+
+
+def copy_a_callback(project: Project) -> None:
+    """Copy a function without a name within its file."""
+    if place := project.any("callback"):
+        name, k = place
+        copy = replace(project.files[name].functions[k], uid=project.new(name).uid)
+        project.add(name, project.edited(copy, name, project.random.randint(0, 1)))
+
+
+def _copy(project: Project, times: int, place: tuple[str, int] | None = None) -> None:
+    if place := place or project.any():
         name, k = place
         target = project.other_file(name)
         copy = project.copy(project.files[name].functions[k], name)
@@ -257,6 +299,14 @@ def move_function(project: Project) -> None:
         project.add(project.other_file(name), project.files[name].functions.pop(k))
 
 
+def copy_and_delete_the_original(project: Project) -> None:
+    """Move a function to another file and give it another name."""
+    if place := project.any():
+        name, k = place
+        function = project.files[name].functions.pop(k)
+        project.add(project.other_file(name), replace(function, name=project.name()))
+
+
 def move_file(project: Project) -> None:
     """Give a file another name."""
     name = project.random.choice(list(project.files))
@@ -280,7 +330,8 @@ def reorder(project: Project) -> None:
 
 
 EDITS: tuple[Callable[[Project], None], ...] = (
-    add_functions, add_pair_of_callbacks, copy_exactly, copy_with_edits, copy_with_edits, edit_a_little,
-    edit_much, rename, change_names_inside, edit_a_callback, repeat_a_name, move_function, move_file,
-    reformat, delete, reorder,
+    add_functions, add_pair_of_callbacks, copy_exactly, copy_with_edits, copy_with_edits, copy_beside_none,
+    copy_beside_one, copy_beside_two, copy_a_callback, edit_a_little, edit_much, rename, change_names_inside,
+    edit_a_callback, repeat_a_name, move_function, copy_and_delete_the_original, move_file, reformat, delete,
+    reorder,
 )  # fmt: skip

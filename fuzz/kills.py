@@ -35,6 +35,8 @@ from fuzz import endings
 from treedot import cli
 from treedot._runtime.ending import take_signals
 from treedot._storage.files import remove_folder, write_whole
+from treedot.models import TreeMetric
+from treedot.vectors import Metric
 
 DECAYS = (0.3, 0.6)  # the number of the file: each writer makes two
 COMPILATIONS = 25  # one kill in this many hits ``treedot compile``, which takes long
@@ -132,6 +134,14 @@ def writers(folder: Path) -> list[Writer]:
     def train(path: Path, which: int) -> None:
         trained(which).save(path, overwrite=True)
 
+    @cache
+    def tuned(which: int) -> TreeMetric:
+        groups = [k % 3 for k in range(100)]
+        return TreeMetric(n_columns=256, shrinkage=DECAYS[which]).fit(forest[:100], groups)
+
+    def tune(path: Path, which: int) -> None:
+        tuned(which).save(path, overwrite=True)
+
     sparse = [td.FragmentVectorizer(decay=decay) for decay in DECAYS]
     dense = [td.DistributedTreeVectorizer(n_components=256, decay=decay) for decay in DECAYS]
     return [
@@ -148,6 +158,7 @@ def writers(folder: Path) -> list[Writer]:
         Writer("forest.arrow", lambda path, which: forest[which:].save(path), td.Forest.load),
         Writer("vectorizer", lambda path, which: sparse[which].save(path), td.FragmentVectorizer.load),
         Writer("model", train, td.LinearModel.load),
+        Writer("metric", tune, Metric.load),
         Writer("weights", train_on, Path.read_bytes),
         saved("saved.npz", sparse),
         saved("saved.npy", dense),

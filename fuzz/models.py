@@ -32,11 +32,12 @@ from treedot import (
     SubsetTreeKernel,
     TreeClassifier,
 )
+from treedot._storage.described_folder import CONFIG, WEIGHTS, digest_of_config, digest_of_file
 from treedot._storage.safetensors import read_arrays, write_arrays
 from treedot.errors import SourceError
 from treedot.kernels import BoundedTreeKernel
-from treedot.models.model_folder import CONFIG, WEIGHTS, digest_of_config, digest_of_file
-from treedot.vectors import DenseSpec
+from treedot.models import TreeMetric
+from treedot.vectors import DenseSpec, Metric
 from treedot.vectors.sparse.fitted_rows import fingerprint_of
 
 Files = dict[str, bytes]
@@ -54,8 +55,10 @@ KINDS: dict[str, dict[str, Any]] = {
     "dense": {"vectorizer": DistributedTreeVectorizer(n_components=256)},
     "kernel": {"kernel": SubsetTreeKernel(normalize=True)},
     "columns": NAMES,
+    "pair": {"pair_columns": ["tree", "other"], "number_columns": ["size"]},
     "kernel.columns": {"kernel": BoundedTreeKernel(normalize=True), **NAMES},
 }
+METRIC = "metric"
 VALUES: list[Any] = [*INTEGERS, 0.5, 1e308, float("nan"), None, True, "", "x", "../..", "/etc/hosts", [], {}]
 NUMBERS = [np.nan, np.inf, -np.inf, 0, 1, -1, 2**31 - 1, 2**40, -(2**63), 1e30, 1e-320]
 
@@ -75,14 +78,20 @@ def _examples() -> Forest:
 
 @cache
 def _sound(kind: str) -> tuple[Files, np.ndarray]:
-    """Return the files of a sound model, and the scores of the examples."""
+    """Return the files of a sound model and the scores of the examples, or of a metric and their vectors."""
     examples = _examples()
     y = [("a", "b", "c")[k % 3] for k in range(len(examples))]
+    if kind == METRIC:
+        metric = TreeMetric(n_columns=64, shrinkage=1.0).fit(examples, y)
+        return _saved(metric), metric.transform(examples)
     model = TreeClassifier(**KINDS[kind], decay=0.4, C=1).fit(examples, y)
+    return _saved(model), model.decision_function(examples)
+
+
+def _saved(model: TreeClassifier | TreeMetric) -> Files:
     with tempfile.TemporaryDirectory() as folder:
         model.save(Path(folder, "m"))
-        files = {name: Path(folder, "m", name).read_bytes() for name in (CONFIG, WEIGHTS)}
-    return files, model.decision_function(examples)
+        return {name: Path(folder, "m", name).read_bytes() for name in (CONFIG, WEIGHTS)}
 
 
 @dataclass(frozen=True)
@@ -134,6 +143,17 @@ class ModelTarget:
         except SourceError:  # the model does not record its training
             return
         require(np.array_equal(again.decision_function(examples), scores), "the estimator differs")
+
+
+class MetricTarget(ModelTarget):
+    """The folder of a metric."""
+
+    def _check(self, path: Path, signed: bool) -> None:
+        check_facts(path)
+        vectors = Metric.load(path).transform(_examples())
+        require(np.isfinite(vectors).all() or signed, "a number of a vector is not finite")
+        if not signed:
+            require(np.array_equal(vectors, _sound(self.kind)[1]), "a damaged metric was loaded")
 
 
 def _packed(entries: list[tuple[str, str, bytes]], signed: bool) -> bytes:
@@ -269,3 +289,4 @@ CHANGES: list[Callable[..., Any]] = [
     _some_bytes, _some_value, _some_value, _some_array, _some_array, _other_weights, _trick,
 ]  # fmt: skip
 MODELS: dict[str, Target] = {f"model.{kind}": ModelTarget(kind) for kind in KINDS}
+MODELS["metric"] = MetricTarget(METRIC)

@@ -36,8 +36,9 @@ from treedot.batch.part_file import PartFile
 from treedot.cli import parser, search
 from treedot.cli.facts import file_facts, printed
 from treedot.cli.gram import describe_kernel
-from treedot.cli.units import Reading
 from treedot.clones.baseline import read_baseline
+from treedot.models import TreeMetric
+from treedot.search.reading import Reading
 from treedot.vectors.sparse.fitted_rows import fingerprint_of
 from treedot.vectors.writers import vector_columns, write_matrix
 
@@ -165,7 +166,9 @@ def _vectorizer_files() -> list[bytes]:
 
 
 def _indexes() -> list[bytes]:
-    made = _written(".index", *(partial(TreeIndex.build, _forest(), vectorizer=v) for v in _vectorizers()))
+    metric = TreeMetric(n_columns=32, shrinkage=1.0).fit(_forest(), [k % 3 for k in range(len(_forest()))])
+    builders = [partial(TreeIndex.build, _forest(), vectorizer=v) for v in _vectorizers()]
+    made = _written(".index", *builders, partial(TreeIndex.build, _forest(), metric=metric.metric_))
     return [_split_header(data) for data in made]
 
 

@@ -14,11 +14,15 @@ from types import ModuleType
 import pytest
 
 MODULES = {
+    "bridges": "spacy",
     "chromium": "playwright.sync_api",
     "dask": "distributed",
+    "databases": "lancedb",
+    "mcp": "mcp.server",
     "ray": "ray",
     "torch": "torch",
 }
+BESIDE = {"bridges": "stanza", "databases": "usearch"}  # the second module of a component
 EXPECTED = set(filter(None, os.environ.get("TREEDOT_EXPECT", "").split(",")))
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
@@ -38,5 +42,6 @@ def component(name: str) -> ModuleType:
 
 def is_installed(name: str) -> bool:
     """Return whether the files of a component can be found."""
-    package = MODULES[name].partition(".")[0]
-    return importlib.util.find_spec(package) is not None and (name != "chromium" or CHROMIUM is not None)
+    packages = [MODULES[name].partition(".")[0], *filter(None, [BESIDE.get(name)])]
+    is_there = all(map(importlib.util.find_spec, packages))
+    return is_there and (name != "chromium" or CHROMIUM is not None)

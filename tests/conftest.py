@@ -12,7 +12,7 @@ os.environ["TREEDOT_COMPILE"] = os.environ.get("TREEDOT_COMPILE") or "always"
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-from components import CHROMIUM, component
+from components import CHROMIUM, EXPECTED, component, is_installed
 from treedot._runtime.jit import CHOICE, COMPILED
 
 # Processes that tests start decide as a user's do: most have little work, and loading compiled code takes
@@ -33,6 +33,14 @@ settings.register_profile("quick", settings.get_profile("treedot"), max_examples
 settings.load_profile("treedot")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def cache_of_parsed_files(tmp_path_factory):
+    """Keep tests, and the processes that they start, out of the user's cache."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TREEDOT_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 @pytest.fixture(scope="module")
 def browser():
     """A real browser, for the tests of one module."""
@@ -42,12 +50,18 @@ def browser():
         opened.close()
 
 
+PAGES = {"docs/parsers.md": ("bridges",)}  # the components that their examples need
+
+
 @pytest.hookimpl(tryfirst=True)  # before -m selects
 def pytest_collection_modifyitems(items):
-    """Mark the slow examples of the documentation, which cannot hold a mark themselves."""
+    """Mark the slow examples of the documentation, and those of components, which cannot hold marks."""
     for item in items:
         if item.nodeid.startswith(("docs/models.md", "src/treedot/batch/streaming.py")):
             item.add_marker(pytest.mark.slow)
+        for name in PAGES.get(item.nodeid.partition("::")[0], ()):
+            if name not in EXPECTED and not is_installed(name):
+                item.add_marker(pytest.mark.skip(reason=f"{name} is not installed"))
 
 
 def pytest_collection_finish():

@@ -8,11 +8,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from treedot import Forest, Tree
 
 LETTERS = st.sampled_from("ABCab")
+
+
+def examples(number: int) -> int:
+    """Return how many examples a test generates that wants ``number``; fewer with ``make quick``."""
+    return max(5, number * settings.default.max_examples // 60)
 
 
 def trees(labels: st.SearchStrategy[str] = LETTERS, max_leaves: int = 8) -> st.SearchStrategy[Tree]:

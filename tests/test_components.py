@@ -36,3 +36,11 @@ def test_an_expected_browser_that_is_missing_is_a_failure(monkeypatch):
 def test_a_component_that_is_there_is_imported(monkeypatch):
     monkeypatch.setitem(components.MODULES, "ray", "json")
     assert component("ray") is sys.modules["json"]
+
+
+def test_a_component_of_two_modules_needs_both(monkeypatch):
+    monkeypatch.setitem(components.MODULES, "databases", "json")
+    monkeypatch.setattr(components, "BESIDE", {"databases": "absent_module"})
+    monkeypatch.setattr(components, "EXPECTED", set())
+    with pytest.raises(pytest.skip.Exception):
+        component("databases")

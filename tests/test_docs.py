@@ -1,5 +1,7 @@
 """The documentation against the package: names, links and pages."""
 
+import importlib
+import json
 import os
 import re
 import shlex
@@ -9,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import treedot
+from components import is_installed
 from treedot.cli import main, parser
 from treedot.cli.dups import SETTINGS
 from treedot.clones import report
@@ -28,6 +31,10 @@ def test_the_reference_has_every_public_name_and_no_other():
     packages = [getattr(treedot, name) for name in dir(treedot) if name in PACKAGES]
     assert len(packages) == len(PACKAGES)
     public = [("treedot", name) for name in treedot.__all__]
+    if is_installed("torch"):
+        packages.append(importlib.import_module("treedot.torch"))
+    else:
+        listed = [(module, name) for module, name in listed if module != "treedot.torch"]
     for module in (*packages, explain, fidelity, gpu, report):
         names = getattr(module, "__all__", [name for name in vars(module) if name.endswith("Error")])
         public += [(module.__name__, name) for name in set(names) - on_top(module)]
@@ -63,14 +70,31 @@ def test_the_settings_on_the_page_are_those_of_the_command():
 
 def test_recipes_for_ci_and_commits_can_be_read_and_name_what_exists():
     yaml = pytest.importorskip("yaml")
-    job, hooks = map(
+    job, annotating, gitlab, hooks = map(
         yaml.safe_load, blocks((ROOT / "docs/duplicates.md").read_text(encoding="utf-8"), "yaml")
     )
-    commands = [step["run"] for step in job["jobs"]["dups"]["steps"] if "run" in step]
-    options = re.findall(r" (--?[\w-]+)", " ".join(c for c in commands if c.startswith("treedot dups")))
-    assert options == ["--changed-since", "--fail-on-new", "-o"]
+    commands = [step["run"] for step in job["jobs"]["dups"]["steps"] + annotating if "run" in step]
+    commands += gitlab["near-duplicates"]["script"]
+    asked = [shlex.split(command) for command in commands if command.startswith("treedot dups")]
+    found = [parser("dups").parse_args(arguments[1:]) for arguments in asked]
+    assert [(options.format, options.output) for options in found] == [
+        (None, "dups.sarif"),
+        ("github", None),
+        ("gitlab", "dups.json"),
+    ]
+    assert all(options.changed_since and options.fail_on_new for options in found)
+    assert gitlab["near-duplicates"]["artifacts"]["reports"]["codequality"] == "dups.json"
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
     assert hooks["repos"][0]["hooks"][0]["id"] == hook["id"]
+
+
+def test_entries_for_coding_agents_start_the_server():
+    text = (ROOT / "docs/agents.md").read_text(encoding="utf-8")
+    found = [*map(json.loads, blocks(text, "json")), *map(tomllib.loads, blocks(text, "toml"))]
+    assert [list(one) for one in found] == [["mcpServers"], ["servers"], ["mcp_servers"]]
+    for entry in (one["treedot"] for servers in found for one in servers.values()):
+        program, *arguments = entry["command"], *entry["args"]
+        assert (program, parser("mcp").parse_args(arguments).command) == ("treedot", "mcp")
 
 
 def test_the_commands_of_the_tutorial_run(tmp_path, monkeypatch, capsys):

@@ -49,6 +49,7 @@ def loaded_by(statement):
     ).stdout.split()
 
 
+@pytest.mark.slow
 def test_imports_stay_light():
     assert loaded_by("import treedot") == []
     assert loaded_by("from treedot.cli import parser; parser()") == []

@@ -35,6 +35,7 @@ def page(browser, request):
 
 
 def settled(page):
+    page.wait_for_load_state()
     expect(page.locator("[aria-busy=true]")).to_have_count(0, timeout=30_000)
 
 
@@ -120,6 +121,13 @@ def test_editing_the_tree_changes_the_decision(page, address):
     tree.fill(tree.input_value().replace("(WHNP (WP Who))", "(WHADVP (WRB Where))"))
     expect(page.locator(".says")).not_to_contain_text("person", timeout=30_000)
     assert fits(page)
+
+
+def test_an_edit_counts_however_late_the_script_comes(page, address):
+    page.route("**/serve.js", lambda route: (page.wait_for_timeout(1000), route.continue_()))
+    page.goto(f"{address}/compare?a=(A b)&b=(A b)", wait_until="commit")
+    page.locator("[name=b]").fill("(A c)")
+    page.wait_for_url("**b=%28A+c%29**")
 
 
 def test_trees_are_read_back_when_asked(page, address):

@@ -130,19 +130,22 @@ function show(target) {
   if (pair) mark(scope, tree.dataset.tree === "a" ? "b" : "a", [pair.split(":")[1]]);
 }
 
-for (const form of document.querySelectorAll("form[data-live]")) {
-  form.addEventListener("input", (event) => {
-    const output = event.target.parentElement.querySelector("output");
-    if (output) output.value = event.target.value;
-    clearTimeout(waiting);
-    waiting = setTimeout(() => refresh(form), PAUSE);
-  });
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    clearTimeout(waiting);
-    refresh(form);
-  });
-}
+// The document listens, not each form: the head of the page loads this script before there is a form to edit.
+document.addEventListener("input", (event) => {
+  const form = event.target.closest("form[data-live]");
+  if (!form) return;
+  const output = event.target.parentElement.querySelector("output");
+  if (output) output.value = event.target.value;
+  clearTimeout(waiting);
+  waiting = setTimeout(() => refresh(form), PAUSE);
+});
+document.addEventListener("submit", (event) => {
+  const form = event.target.closest("form[data-live]");
+  if (!form) return;
+  event.preventDefault();
+  clearTimeout(waiting);
+  refresh(form);
+});
 document.addEventListener("pointerover", (event) => show(event.target));
 document.addEventListener("focusin", (event) => show(event.target));
 document.addEventListener("click", (event) => {
@@ -164,5 +167,7 @@ document.addEventListener(
   },
   true
 );
-prepare();
-loadAll();
+document.addEventListener("DOMContentLoaded", () => {
+  prepare();
+  loadAll();
+});

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -19,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treedot._runtime.array_types import Array, IntArray, WordArray
-from treedot._runtime.jit import njit
+from treedot._runtime.ragged import places_of
 from treedot._storage.files import open_plain
 from treedot._storage.growing_array import GrowingArray
 from treedot._storage.seals import new_hash
@@ -89,7 +90,7 @@ def write_pair_index(parts: Sequence[Path], folder: Path, threshold: float) -> N
     elements = _writable(folder / "elements.bin", n_elements)
     with _Entries(folder, n_entries) as entries:
         for keys, starts, places in _lists(parts, place):
-            put_sorted(numbers.numbers(keys), starts, bounds[places], elements)
+            _put_sorted(numbers.numbers(keys), starts, bounds[places], elements)
             lengths = indexed_lengths(np.diff(starts), threshold)
             rarest = Multisets(elements, bounds).first(places, lengths)
             entries.add(turned(rarest.elements), np.repeat(places, lengths))
@@ -166,12 +167,11 @@ def _counted(parts: Sequence[Path], place: IntArray, cells: int) -> IntArray:
     return counts
 
 
-@njit
-def put_sorted(numbers: IntArray, starts: IntArray, to: IntArray, out: IntArray) -> None:
+def _put_sorted(numbers: IntArray, starts: IntArray, to: IntArray, out: IntArray) -> None:
     """Sort the numbers of every tree, which begin at ``starts``, and write them to their place."""
-    for k in range(len(to)):
-        size = starts[k + 1] - starts[k]
-        out[to[k] : to[k] + size] = np.sort(numbers[starts[k] : starts[k + 1]])
+    for first, last in itertools.pairwise(starts.tolist()):
+        numbers[first:last].sort()
+    out[places_of(to, np.diff(starts))[0]] = numbers
 
 
 class _Entries(contextlib.ExitStack):

@@ -16,7 +16,6 @@ import treedot as td
 from treedot._runtime.jit import cache_folder, compile_all
 from treedot._runtime.timing import timed
 from treedot._storage.locks import lock
-from treedot.batch.pair_index import put_sorted
 from treedot.clones.similarity import production_multisets, similarities
 from treedot.kernels.tree_kernel import TreeKernel
 from treedot.parameters import DTYPES
@@ -207,8 +206,7 @@ def _index() -> None:
 def _duplicates() -> None:
     forest = _forest()
     td.find_duplicates(forest, min_nodes=2, threshold=0.1)
-    numbers, ends = np.zeros(2, np.int64), np.array([0, 2])
-    put_sorted(numbers, ends, ends[:1], numbers.copy())
+    numbers = np.zeros(2, np.int64)
     td.similarity(TREES[0], TREES[1])
     td.search.align(TREES[0], TREES[1])
     similarities(production_multisets(forest), numbers, numbers)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from treedot._runtime.array_types import FloatArray, IntArray
-from treedot._runtime.jit import njit
+from treedot._runtime.jit import njit_borrowing
 from treedot.errors import LimitError, ParameterError
 from treedot.kernels.label_vectors import LabelVectors
 
@@ -69,17 +69,17 @@ def similar_labels(
 
 def _connected(sigma: FloatArray) -> list[IntArray]:
     """Return the sets of at least two labels connected by non-zero similarities."""
-    part = _parts(sigma)
+    part, waiting = np.full((2, len(sigma)), -1, np.int64)
+    _find_parts(sigma, part, waiting)
     order = np.argsort(part, kind="stable")
     parts = np.split(order, np.flatnonzero(np.diff(part[order])) + 1)
     return [members for members in parts if members.size > 1]
 
 
-@njit
-def _parts(sigma: FloatArray) -> IntArray:
-    """Return for every label the first label connected to it, which may be itself."""
+@njit_borrowing
+def _find_parts(sigma: FloatArray, part: IntArray, waiting: IntArray) -> None:
+    """Set for every label the first label connected to it, which may be itself; it is -1 before."""
     n = len(sigma)
-    part, waiting = np.full(n, -1, np.int64), np.empty(n, np.int64)
     for label in range(n):
         if part[label] >= 0:
             continue
@@ -91,7 +91,6 @@ def _parts(sigma: FloatArray) -> IntArray:
                 if row[other] != 0.0 and part[other] < 0:
                     part[other], waiting[count] = label, other
                     count += 1
-    return part
 
 
 def _called(texts: list[str], similarity: Callable[[str, str], float]) -> FloatArray:

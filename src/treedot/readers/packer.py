@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treedot._runtime.array_types import IntArray
-from treedot._runtime.jit import njit
+from treedot._runtime.jit import njit_borrowing
 from treedot.errors import SourceError
 from treedot.readers.stream import TreeStream
 from treedot.trees import Forest
@@ -162,13 +162,27 @@ def pack_post_order(stream: TreeStream, trees: Iterable[PostOrder]) -> Iterator[
         yield forest
 
 
-@njit
 def _in_post_order(events: IntArray, ends: IntArray) -> tuple[IntArray, IntArray, IntArray]:
     """Return the labels, arities and offsets of the trees that end at the given events."""
-    n_begun = np.count_nonzero((events & 1) == 0)
-    label, arity = np.empty(events.size - n_begun, np.int32), np.zeros(events.size - n_begun, np.int32)
+    n_begun = int(np.count_nonzero((events & 1) == 0))
+    n_nodes = events.size - n_begun
+    label, arity = np.empty(n_nodes, np.int32), np.zeros(n_nodes, np.int32)
     offsets = np.zeros(ends.size, np.int64)
-    above, children = np.empty(n_begun + 1, np.int32), np.zeros(n_begun + 2, np.int32)  # those of open nodes
+    above, children = np.zeros((2, n_begun + 2), np.int32)
+    _put_in_post_order(events, ends, above, children, label, arity, offsets)
+    return label, arity, offsets
+
+
+@njit_borrowing
+def _put_in_post_order(
+    events: IntArray,
+    ends: IntArray,
+    above: IntArray,  # the labels of open nodes
+    children: IntArray,  # their numbers of children
+    label: IntArray,
+    arity: IntArray,
+    offsets: IntArray,
+) -> None:
     node = depth = 0
     for tree in range(1, ends.size):
         for k in range(ends[tree - 1], ends[tree]):
@@ -186,4 +200,3 @@ def _in_post_order(events: IntArray, ends: IntArray) -> tuple[IntArray, IntArray
             children[depth] += 1
             node += 1
         offsets[tree] = node
-    return label, arity, offsets

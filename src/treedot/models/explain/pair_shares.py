@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from treedot._runtime.array_types import FloatArray, IntArray
-from treedot._runtime.jit import njit, njit_of_steps
+from treedot._runtime.jit import njit_borrowing, njit_of_steps
 from treedot.errors import LimitError, RangeError
 from treedot.trees import Forest
 
@@ -159,16 +159,24 @@ def _match(ours: TreeNodes, theirs: TreeNodes) -> tuple[IntArray, IntArray, IntA
     return left, right, first, below[:edges]
 
 
-@njit
 def _gradient(start: IntArray, child: IntArray, weights: FloatArray, decay: float) -> FloatArray:
-    """Return for every pair of nodes the sum of w λ^(p - 1) over the shared fragments that contain it.
+    """Return for every pair of nodes the sum of w λ^(p - 1) over the shared fragments that contain it."""
+    delta = np.ones(weights.size)
+    _differentiate(start, child, decay, delta, weights.copy())
+    return delta
+
+
+@njit_borrowing
+def _differentiate(
+    start: IntArray, child: IntArray, decay: float, delta: FloatArray, above: FloatArray
+) -> None:
+    """Replace ``delta``, which is 1, by the sums of ``_gradient``; ``above`` begins as the weights.
 
     The weight w is that of the pair, which is the same for all pairs of two trees. The sum is ``above`` · Δ,
     where ``above`` is the derivative of the kernel by Δ, passed down from the parents' pair. The product is
     the derivative by a node's multiplier at 1.
     """
     n = start.size - 1
-    delta, above = np.ones(n), weights.copy()
     for pair in range(n):
         for k in range(start[pair], start[pair + 1]):
             delta[pair] *= 1.0 + decay * delta[child[k]]
@@ -176,4 +184,3 @@ def _gradient(start: IntArray, child: IntArray, weights: FloatArray, decay: floa
         for k in range(start[pair], start[pair + 1]):
             above[child[k]] += decay * above[pair] * delta[pair] / (1.0 + decay * delta[child[k]])
         delta[pair] *= above[pair]  # its parents have been visited: the old value is no longer needed
-    return delta

@@ -29,7 +29,7 @@ $(EXTRAS): $(VENV)/%: pyproject.toml
 	@touch $@ $(BIN)/treedot
 
 demo: $(BIN)/treedot ## Make a tour with pictures: vectors, questions, near-duplicates; writes demo/index.html
-	$(BIN)/treedot demo --out demo
+	$(BIN)/treedot demo -o demo
 
 check: $(VENV)/dev ## Style, types, layers and docstrings
 	$(BIN)/ruff check .

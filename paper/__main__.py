@@ -37,7 +37,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="folder of the corpora (default: TREEDOT_DATA)",
     )
     parser.add_argument(
+        "-o",
         "--out",
+        "--output",
         metavar="DIR",
         help="folder of results and report (default: results/paper, with -quick or -sample after it)",
     )

@@ -62,7 +62,7 @@ class Pairs:
         return Pairs(trees.texts, trees.hypotheses, self.entailed)
 
     def some(self, n: int | None) -> Pairs:
-        """Return so many pairs, always the same ones; all of them for None."""
+        """Return ``n`` pairs, always the same ones; all pairs if ``n`` is None."""
         if n is None or n >= len(self):
             return self
         chosen = np.random.default_rng(0).permutation(len(self))[:n]

@@ -74,7 +74,7 @@ class DistributedTrees(nn.Module):
             raise ParameterError(f"vectorizer must be a DistributedTreeVectorizer, not {vectorizer!r}")
         self._encoding = vectorizer._encoding._replace(device="cpu")
         self._n_jobs = vectorizer.n_jobs
-        # Moved and converted with the network, it tells where its tensors are, and of which type.
+        # It is moved and converted with the network, and so shows the device and the type of its tensors.
         self.register_buffer("_place", torch.empty(0), persistent=False)
 
     @property

@@ -408,7 +408,7 @@ def test_check_tells_what_is_required_from_what_is_optional(capsys, monkeypatch)
     for name in ("numpy", "scipy", "numba", "scikit-learn", "tree-sitter", "tree-sitter-python"):
         assert f" {name}" in required
         assert name not in optional
-    for name in ("pyarrow", "zstandard", "matplotlib"):
+    for name in ("pyarrow", "zstandard", "matplotlib", "starlette", "uvicorn", "mcp"):
         assert f" {name}" in optional
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     main(["check"])

@@ -173,7 +173,10 @@ def test_code_that_nobody_wrote_for_the_project_is_compared_only_if_asked_for(co
     assert main(["dups", "src"]) == 0
     said = capsys.readouterr()
     assert "2 copies" in said.out
-    reasons = "1 dependency folder, 1 environment folder, 1 generated, 2 stubs, 1 vendored folder"
+    reasons = (
+        "1 dependency folder (src/node_modules), 1 environment folder (src/env), 1 generated, 2 stubs, "
+        "1 vendored folder (src/third_party)"
+    )
     assert f"; left out: {reasons}" in said.err
     assert main(["dups", "src", "--include-vendored"]) == 0
     said = capsys.readouterr()
@@ -188,7 +191,7 @@ def test_a_folder_of_vendored_code_only_says_how_to_read_it(code, capsys):
     (code / "lib" / "vendored").mkdir(parents=True)
     (code / "lib" / "vendored" / "a.py").write_text(ADD)
     assert main(["dups", "lib"]) == 2
-    message = "its files are 1 .py; left out: 1 vendored folder (--include-vendored reads them)"
+    message = "its files are 1 .py; left out: 1 vendored folder (lib/vendored); --include-vendored reads them"
     assert message in capsys.readouterr().err
 
 

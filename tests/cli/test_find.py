@@ -209,15 +209,16 @@ def test_files_of_trees_can_be_indexed_and_updated(tmp_path, capsys):
         (["search", "src/a.py", "src/a.py"], "src/a.py"),
         (["search", "x.index", "none.py"], "no such file"),
         (["search", "x.index", "none.py:3"], "cannot open none.py: no such file or folder"),
-        (["search", "x.index", "src/a.py:900"], "no unit at 900"),
+        (["search", "x.index", "src/a.py:900"], "no unit contains line 900"),
         (
             ["search", "x.index", "def f("],
             "the query has 1 syntax error as python code, near line 1, column 1: for another language,",
         ),
         (["search", "x.index", "for (;;) {", "--language", "c"], "as c code, near line 1, column 11"),
         (["similar", "src/c.py:none", "src/a.py"], "no unit is called none; its units are 'Shape.area'"),
+        (["similar", "src/c.py:Shape.aera", "src/a.py"], "(did you mean Shape.area?)"),
         (["similar", "src/d.py:add", "src/a.py"], "give one of 'A.add', 'B.add'"),
-        (["search", "x.index", "src/a.py:" + "9" * 5000], "no unit at 999"),
+        (["search", "x.index", "src/a.py:" + "9" * 5000], "no unit contains line 999"),
         (["search", "x.index", "src/a.py", "-k", "0"], "-k must be at least 1"),
         (["search", "x.index", ""], "is empty: give source code"),
         (["similar", "src/a.py", "src/none.py"], "no such file"),
@@ -374,7 +375,7 @@ def test_an_index_remembers_which_files_are_left_out(code, capsys):
         return set(TreeIndex.open("x.index").column("name"))
 
     assert main(["index", "src", "-o", "x.index", "--exclude", "extra.py"]) == 0
-    assert "1 dependency folder, 1 ignored" in capsys.readouterr().err
+    assert "1 dependency folder (src/node_modules), 1 ignored" in capsys.readouterr().err
     assert not {"n", "extra"} & names()
     assert main(["index", "src", "-o", "x.index", "--update"]) == 0
     assert not {"n", "extra"} & names()

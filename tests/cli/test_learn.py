@@ -602,6 +602,13 @@ def test_train_refuses_options_without_effect(options, message, tmp_path, capsys
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["out.parquet", "out.jsonl", "out.tsv.gz"])
+def test_predict_refuses_a_suffix_of_another_format(name, model, tmp_path, capsys):
+    assert main(["predict", str(model), QUESTIONS, "-o", str(tmp_path / name)]) == 1
+    assert "use .tsv or .csv" in capsys.readouterr().err
+    assert not (tmp_path / name).exists()
+
+
 def test_classes_that_training_never_saw_count_as_wrong_and_are_told(model, tmp_path, capsys):
     forest = read_trees(QUESTIONS)
     labels = ["planet" if k < 3 else label for k, label in enumerate(forest.columns["label"])]

@@ -34,6 +34,7 @@ from treedot.cli.wording import in_options
             "a table: give format='tsv'",
             "a table: give format='tsv'",
         ),  # the option of dups is the format of the report
+        ("dups", "set the language with language=…", "set the language with --language …"),
         ("info", "choose one with column=…", "choose one with --column …"),
         ("gram", "rows of FragmentVectorizer with budget=4", "rows of --vectors sparse with --budget 4"),
         ("info", "rows of FragmentVectorizer with budget=4", "rows of FragmentVectorizer with budget=4"),
@@ -61,6 +62,8 @@ def test_every_command_has_a_help_with_an_example():
             else:
                 assert f"{prefix} {name}" in command.epilog
                 assert command.description
+                for text in filter(None, (option.help for option in command._actions)):
+                    assert text.count("(") == text.count(")"), text  # nothing is cut off
 
     check(parser(), "treedot")
 

@@ -303,8 +303,10 @@ def test_links_folders_and_missing_files_are_refused(folder, tmp_path):
                 (folder / name).rmdir()
             (folder / name).unlink(missing_ok=True)
         kept.rename(folder / name)
-    with pytest.raises(SourceError, match="no such folder"):
+    with pytest.raises(SourceError, match="it is a file, not a folder"):
         LinearModel.load(folder / "config.json")
+    with pytest.raises(SourceError, match="no such folder"):
+        LinearModel.load(tmp_path / "nothing")
 
 
 def test_a_configuration_may_not_be_huge_or_deep(folder, monkeypatch):

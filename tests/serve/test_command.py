@@ -24,6 +24,8 @@ def test_the_command_prints_its_address_answers_and_ends_on_a_signal():
     [
         (["--index", "nothing.index"], "no such file"),
         (["--model", "nothing.model"], "no such file"),
+        (["--index", "."], "is a folder: give a file that treedot index wrote"),
+        (["--model", "."], "is not a model: give a folder that treedot train wrote"),
         (["--origin", "trees.example.org"], "--origin must be like https"),
         (["--origin", "https://trees.example.org/path"], "--origin must be like https"),
         (["--port", "-1"], "--port must be"),

@@ -2,12 +2,14 @@ import math
 
 import pytest
 from hypothesis import given, settings
+from paper.methods import CONVOLUTION, PRODUCT
 
 from strategies import examples, trees
 from treedot import Forest, edit_distance
 from treedot.kernels import reference
 from treedot.serve.comparing import Compared, Pair, steps
 from treedot.serve.fields import COMPARE, COMPONENTS, read_fields
+from treedot.serve.topics.compare import COMPOSITION_NAMES
 
 BIRD = "(S (NP (DT the) (NN bird)) (VP (VBZ sees) (NP (DT the) (NN tree))))"
 CAT = "(S (NP (DT a) (NN cat)) (VP (VBZ sees) (NP (DT the) (NN bird))))"
@@ -112,6 +114,12 @@ def test_the_page_shows_both_trees_and_keeps_what_was_entered(site):
     assert 'name="decay" value="0.25"' in page.text
     assert f'value="{COMPONENTS[-1]}" data-default="1024" checked' in page.text
     assert page.text.count('class="box"') == 10
+
+
+def test_compositions_have_the_symbols_of_the_paper():
+    for method in (PRODUCT, CONVOLUTION):
+        symbol = method.title.removeprefix("DTK ")
+        assert COMPOSITION_NAMES[method.name] == f"{symbol} {method.name}"
 
 
 def test_a_problem_is_shown_in_the_page_with_what_was_entered(site):

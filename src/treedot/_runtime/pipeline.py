@@ -130,7 +130,7 @@ class _RememberingContext:
 
 @compiler_machinery.register_pass(mutates_CFG=True, analysis_only=False)
 class _Inference(typed_passes.NopythonTypeInference):
-    """The inference of types, with a context that remembers."""
+    """Infers types with a context that caches the signatures of calls."""
 
     _name = "treedot_type_inference"
 

@@ -117,7 +117,7 @@ class DescribedFolder(NamedTuple):
 
     def _read_folder(self, folder: Path, restore: Callable[[dict[str, Any], dict[str, Array]], T]) -> T:
         if not folder.is_dir():
-            raise SourceError("no such folder")
+            raise SourceError("it is a file, not a folder" if folder.exists() else "no such folder")
         config = self._read_config(_regular(folder / CONFIG))
         weights = _regular(folder / WEIGHTS)
         if digest_of_file(weights) != config.get("weights"):

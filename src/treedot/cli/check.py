@@ -27,6 +27,9 @@ OPTIONAL = (
     ("lxml", "HTML", "html"),
     ("matplotlib", "figures of the paper and of benchmarks", "plots"),
     ("tree_sitter_java", "Java source, which comes with the other languages in one extra", "code"),
+    ("starlette", "pages of treedot serve", "serve"),
+    ("uvicorn", "pages of treedot serve", "serve"),
+    ("mcp", "treedot mcp, for coding agents", "mcp"),
     ("distributed", "many machines, with Dask", "dask"),
     ("ray", "many machines, with Ray", "ray"),
 )

@@ -11,7 +11,12 @@ from treedot.parameters import checked_integer
 def add_options(command: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     command.add_argument(
-        "--out", dest="output", default="demo", metavar="DIR", help="folder of the page (default: demo)"
+        "-o",
+        "--output",
+        "--out",
+        default="demo",
+        metavar="DIR",
+        help="folder of the page (default: demo)",
     )
     command.add_argument(
         "--functions", type=int, default=10_000, metavar="N", help="the most functions (default: 10000, all)"

@@ -63,7 +63,7 @@ def _nothing_to_read(folder: str, kind: str, skipped: Skipped) -> str:
     has = f"its files are {there}" if there else "it has no files"
     left_out = f"; left out: {skipped}" if skipped.counts else ""
     if not NOT_WRITTEN.isdisjoint(skipped.counts):
-        left_out += " (--include-vendored reads them)"
+        left_out += "; --include-vendored reads them"
     return f"no {kind} file to read in {folder}: {has}{left_out}"
 
 

@@ -42,8 +42,8 @@ def add_options(command: argparse.ArgumentParser) -> None:
     add_output(
         command,
         "FILE",
-        "write a table: the columns of the input except trees, then predicted; .csv separates by commas, any "
-        "other suffix by tabs (default: print one prediction per line)",
+        "write a table: the columns of the input except trees, then predicted; .csv separates by commas, "
+        ".tsv and unknown suffixes by tabs (default: print one prediction per line)",
         required=False,
     )
     command.add_argument(
@@ -67,6 +67,7 @@ def run(options: argparse.Namespace) -> None:
     model = td.LinearModel.load(options.model, device=options.device or "cpu")
     _check(options, model)
     if options.output:
+        _check_suffix(options.output)
         check_target(Path(options.output), *options.trees)
     options.remembered_column = model.tree_column
     set_column(options, model.reads)
@@ -88,6 +89,16 @@ def run(options: argparse.Namespace) -> None:
                 for cells, found, values in zip(others, predicted, columns, strict=True):
                     write([*cells, found, *(f"{value:.6f}" for value in values)])
     skipped.report()
+
+
+def _check_suffix(output: str) -> None:
+    """Raise ParameterError if a suffix promises another format than that of a table of text."""
+    from treedot._storage.compression import COMPRESSED
+    from treedot.readers.formats import BY_SUFFIX
+
+    suffix = Path(output).suffix.lower()
+    if suffix in COMPRESSED or BY_SUFFIX.get(suffix, "tsv") not in ("tsv", "csv"):
+        raise ParameterError(f"cannot write a table to {output}: use .tsv or .csv")
 
 
 def _check(options: argparse.Namespace, model: td.LinearModel) -> None:

@@ -51,6 +51,10 @@ def run(options: argparse.Namespace) -> None:
     for path in filter(None, (options.index, options.model)):
         if not os.path.exists(path):
             raise SourceError(f"cannot open {path}: no such file or folder")
+    if options.index and os.path.isdir(options.index):
+        raise SourceError(f"--index {options.index} is a folder: give a file that treedot index wrote")
+    if options.model and not os.path.isfile(os.path.join(options.model, "config.json")):
+        raise SourceError(f"--model {options.model} is not a model: give a folder that treedot train wrote")
     for origin in options.origin:
         if not ORIGIN.fullmatch(origin):
             raise ParameterError(f"--origin must be like https://trees.example.org, not {origin!r}")

@@ -97,9 +97,12 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "folds are trained for this only)",
     )
     for name, what in BESIDE_HELP.items():
-        help = f"{what} (default: cross-validation chooses for classes and rows of small fragments, if there "
-        "are several values of --decay or --C; otherwise no)"
-        command.add_argument(f"--{name}", choices=CHOICES, help=help)
+        command.add_argument(
+            f"--{name}",
+            choices=CHOICES,
+            help=f"{what} (default: cross-validation chooses for classes and rows of small fragments, if "
+            "there are several values of --decay or --C; otherwise no)",
+        )
     columns = command.add_argument_group(
         "examples of several columns",
         "Each option may be given several times. The model stores the names of its columns: predict, "

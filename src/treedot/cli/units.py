@@ -7,6 +7,7 @@ import io
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -170,7 +171,7 @@ def _part(forest: td.Forest, part: str, file: str) -> td.Forest:
     places = zip(forest.columns["start"], forest.columns["end"], strict=True)
     found = [(start - end, i) for i, (start, end) in enumerate(places) if start <= line <= end]
     if not found:
-        raise SourceError(f"{file}: no unit at {part}")
+        raise SourceError(f"{file}: no unit contains line {part}")
     return forest[[max(found)[1]]]
 
 
@@ -182,8 +183,10 @@ def _named(names: list[str], part: str, file: str) -> int:
         return names.index(part if part in known else like[0])
     if like:
         raise SourceError(f"{file}: {part} is the name of several units: give one of {first_few(like)}")
+    nearest = next(iter(get_close_matches(part, known, 1)), "")
+    meant = f" (did you mean {nearest}?)" if nearest else ""
     its = f"its units are {first_few(known)}" if known else "its units have no names"
-    raise SourceError(f"{file}: no unit is called {part}; {its}")
+    raise SourceError(f"{file}: no unit is called {part}{meant}; {its}")
 
 
 def syntax_errors(query: td.Forest, text: str, language: str) -> str:

@@ -41,7 +41,7 @@ def in_options(text: str, command: argparse.ArgumentParser) -> str:
             return first
         if value in ("None", "False"):
             return next((name for name in (first, *others) if name.startswith("--no-")), f"no {first}")
-        return f"{first} {value}" if action.choices is None or value in action.choices else match[0]
+        return f"{first} {value}" if action.choices is None or value in (*action.choices, "…") else match[0]
 
     def without_value(match: re.Match[str]) -> str:
         is_first = match.start() == 0 and re.match(r" (\(.\) )?must ", text[match.end() :])

@@ -91,7 +91,7 @@ class DuplicateGroup:
 def all_groups(found: NearDuplicates) -> list[DuplicateGroup]:
     """Return the groups of near-duplicates by complete linkage, including groups inside others.
 
-    Pairs below the threshold are not joined: they hold trees that are nearest to each other, not families.
+    Pairs below the threshold, which are nearest to each other or share names, are not joined.
     """
     linked = complete_linkage(found.near.where(found.near.similarity >= found.threshold))
     in_groups = {k for kinds, _ in linked for k in kinds}

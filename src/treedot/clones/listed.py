@@ -1,8 +1,8 @@
-"""``groups_of``: the list of groups, in which every pair of near-duplicates can be seen.
+"""``groups_of``: the list of groups, which shows every pair of near-duplicates.
 
 Complete linkage puts each tree into one group. A tree may be like the members of several groups, or like
-one member of a group and not like the others. So the list also has a group of two for each tree that is apart
-from its nearest one, and groups name the other near-duplicates of their members.
+one member of a group and not like the others. So if a tree and its nearest one are in different groups, the
+list also has a group of these two, and groups name the other near-duplicates of their members.
 """
 
 from __future__ import annotations

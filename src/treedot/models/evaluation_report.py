@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from treedot._pages.page import page, table
-from treedot._pages.printable import printable
+from treedot._pages.printable import first_few, printable
 from treedot.models.evaluation import Evaluation, McNemar
 from treedot.models.probability_evaluation import ProbabilityEvaluation
 from treedot.models.reliability_diagram import DIAGRAM_STYLE, reliability_diagram
@@ -142,10 +142,12 @@ def _summary(report: EvaluationReport) -> list[str]:
     if report.probabilities is not None:
         rest = ", without those of unknown classes" if report.found.unknown else ""
         lines.append(probability_words(report.probabilities) + rest)
-    lines += [
-        f"{count:,} trees of {name!r}, which the model does not know, count as wrong"
-        for name, count in report.found.unknown.items()
-    ]
+    if unknown := report.found.unknown:
+        trees = sum(unknown.values())
+        lines.append(
+            f"{trees:,} tree{'s' * (trees > 1)} of {first_few(unknown)}, which the model does not know, "
+            f"count{'s' * (trees == 1)} as wrong"
+        )
     if report.other is not None and report.test is not None:
         named = printable(report.against or "")
         lines.append(f"{named}: {accuracy_words(report.other)}, {_macro_f1(report.other)}")

@@ -20,7 +20,8 @@ VENDORED, DEPENDENCIES = "vendored folder", "dependency folder"
 ENVIRONMENT, BUILD = "environment folder", "build folder"
 MINIFIED, COMPILED, GENERATED = "minified", "compiled", "generated"
 STUB = "stub"
-NOT_WRITTEN = frozenset({VENDORED, DEPENDENCIES, ENVIRONMENT, BUILD, MINIFIED, COMPILED, GENERATED, STUB})
+FOLDERS_NOT_WRITTEN = frozenset({VENDORED, DEPENDENCIES, ENVIRONMENT, BUILD})
+NOT_WRITTEN = FOLDERS_NOT_WRITTEN | {MINIFIED, COMPILED, GENERATED, STUB}
 IGNORED_UNIT = "ignored unit"  # by a comment
 _NOUNS = ("folder", "unit", "stub")  # ends of reasons that have a plural
 
@@ -46,12 +47,14 @@ class Skipped:
     --------
     >>> skipped = Skipped()
     >>> skipped("a.min.js", "minified")
+    >>> skipped("lib", "dependency folder")
     >>> skipped.counts, str(skipped)
-    (Counter({'minified': 1}), '1 minified')
+    (Counter({'minified': 1, 'dependency folder': 1}), '1 dependency folder (lib), 1 minified')
     """
 
     def __init__(self, also: OnSkip | None = None) -> None:
         self.counts: Counter[str] = Counter()
+        self._first: dict[str, str] = {}  # the first folder by reason
         self._also = also
 
     def __call__(self, path: str, reason: str) -> None:
@@ -65,14 +68,22 @@ class Skipped:
             Why it was skipped.
         """
         self.counts[reason] += 1
+        if reason in FOLDERS_NOT_WRITTEN:
+            self._first.setdefault(reason, path)
         if self._also is not None:
             self._also(path, reason)
 
     def __str__(self) -> str:
         return ", ".join(
-            f"{count:,} {reason}{'s' * (count > 1 and reason.endswith(_NOUNS))}"
+            f"{count:,} {reason}{'s' * (count > 1 and reason.endswith(_NOUNS))}{self._example(reason)}"
             for reason, count in sorted(self.counts.items())
         )
+
+    def _example(self, reason: str) -> str:
+        """Return the first folder that was skipped for a reason, since a user may miss its code."""
+        if reason not in self._first:
+            return ""
+        return f" ({self._first[reason]}{', …' if self.counts[reason] > 1 else ''})"
 
 
 class TooLargeError(SourceError):

@@ -1,6 +1,6 @@
 """The index and the model that the server was started with, in a worker.
 
-They are read once, and again when something else takes their names.
+They are read once, and again after their files are replaced.
 """
 
 from __future__ import annotations

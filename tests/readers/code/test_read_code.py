@@ -62,7 +62,7 @@ def test_a_file_that_is_named_is_read_whatever_it_looks_like(folder):
     paths = [folder / "out/c.py", folder / "lib/generated.go", folder / "lib/min.js"]
     assert len(read_code(paths)) == 202
     assert len(read_code(folder / "notes.txt", language="python")) == 0
-    with pytest.raises(SourceError, match=r"notes\.txt: unknown language: the suffix .* set the language"):
+    with pytest.raises(SourceError, match=r"notes\.txt: unknown language: the suffix .* with language=…"):
         read_code(folder / "notes.txt")
     with pytest.raises(SourceError, match="no such file"):
         read_code(folder / "missing.py")

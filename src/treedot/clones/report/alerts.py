@@ -37,7 +37,7 @@ def related(finding: Finding) -> list[Member]:
 
 
 def _also_text(finding: Finding, escape: Callable[[str], str], link: Callable[[str, int], str]) -> str:
-    """Return in words which members have near-duplicates in no group with them, and where."""
+    """Return a sentence that lists near-duplicates of the members that are in no group with them."""
     places = [
         f"{escape(finding.members[also.of].place)} is also like {link(escape(also.member.place), k)}"
         for k, also in enumerate(finding.also[:NAMED], len(finding.members))
@@ -59,7 +59,7 @@ def fingerprints(found: Sequence[Finding]) -> list[str]:
 def _fingerprint(member: Member, is_block: bool) -> str:
     """Return a hash of the file and the name of a member; of one without a name, of its file and lines.
 
-    The name of a block is that of the function around it, so its lines tell it from others.
+    The name of a block is that of the function around it, so its lines distinguish it from others.
     """
     name = "" if is_block else member.name
     identity = [member.file, name or "\n".join(member.lines)]

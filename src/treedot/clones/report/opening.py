@@ -136,9 +136,9 @@ def _prefix(folder: str) -> str:
 
 
 def _filter(name: str, value: str, shown: str) -> str:
-    """Return a button that sets a filter of the page."""
+    """Return a button that sets a filter of the page; paths break after slashes."""
     chosen = f'data-filter="{name}" data-value="{_text(value)}"'
-    return f'<button type="button" {chosen}>{html.escape(shown)}</button>'
+    return f'<button type="button" {chosen}>{html.escape(shown).replace("/", "/<wbr>")}</button>'
 
 
 def _text(text: str) -> str:

@@ -24,7 +24,7 @@ class FileShare(NamedTuple):
 
 
 class Shared(NamedTuple):
-    """The number of groups that two folders share, and of the lines of each group's shortest copy."""
+    """How many groups two folders share, and how many lines the shortest copies of these groups have."""
 
     lines: int
     groups: int

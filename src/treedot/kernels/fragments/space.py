@@ -182,7 +182,7 @@ class FragmentSpace:
 
 
 class _Builder:
-    """Builds fragments from derivations; each distinct part, a production with its children, only once."""
+    """Builds fragments from derivations; each distinct part (a production and its children) only once."""
 
     def __init__(self, productions: list[tuple[str, ...]]) -> None:
         self.productions = productions

@@ -108,7 +108,7 @@ class OverlapInput(NumberInput):
     ) -> tuple[NumberInput, FloatArray]:
         """Return the input with the document frequencies, mean and deviation of the examples; and its rows.
 
-        As idf of rows does, the document frequencies count every example once.
+        Document frequencies count every example once, whatever its weight, as those of rows do.
         """
         made = replace(self, learned=LexicalOverlap.learned(table[self.pair]))
         return super(OverlapInput, made).fitted(table, y, n_jobs, sample_weight)

@@ -23,7 +23,7 @@ from treedot.parameters import checked_integer
 Progress = Callable[[int, int], object]
 FEW = 12  # settings that are all tried on all folds
 FINALISTS = 2  # settings that are tried on all folds, if there are more
-LEAST = 500  # examples that a training of the search gets at least, if there are so many
+LEAST = 500  # examples that a training of the search gets at least, if there are this many
 ROUGH = 0.1  # the least tolerance of trainings on a part of the examples
 
 

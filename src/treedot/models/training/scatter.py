@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 BATCH = 8192  # rows at a time
 NOT_DEFINITE = "the covariance is singular in float64: use a larger shrinkage"
-DENSE = 8  # rows with more than one non-zero in so many columns are multiplied by BLAS
+DENSE = 8  # rows with more than one non-zero in this many columns are multiplied by BLAS
 
 
 class Factor(Protocol):

@@ -34,7 +34,7 @@ class ScatterOnGpu:
             self._total = torch.zeros((n_columns, n_columns), dtype=torch.float64, device=self._device)
 
     def _clear_errors(self) -> Any:
-        return clear_memory_errors(self._device, "so many columns")
+        return clear_memory_errors(self._device, "the number of columns")
 
     def add(self, rows: Any, groups: IntArray) -> None:
         """Add rows, which are all members of their groups; ``groups`` numbers the group of each from 0."""

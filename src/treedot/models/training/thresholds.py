@@ -49,7 +49,7 @@ def best_threshold(scoring: str, scores: FloatArray, truth: Truth) -> float:
     """
     order = np.argsort(scores, kind="stable")
     ranked = scores[order]
-    below = np.zeros((2, scores.size + 1))  # the weight of each class among the first so many examples
+    below = np.zeros((2, scores.size + 1))  # the weight of each class among the first k examples
     for k in range(2):
         below[k, 1:] = np.cumsum(np.where(truth.number[order] == k, truth.weight[order], 0.0))
     gaps = np.flatnonzero(np.diff(ranked) > 0) + 1

@@ -98,7 +98,7 @@ def read_block(folder: Path, number: int, of: str = "") -> Block:
 
 
 def belonging(path: Path, of: str) -> dict[str, str]:
-    """Return the description that ties a file to its name and its owner."""
+    """Return the description of a file: its name and its owner."""
     return {"of": of, "file": path.name}
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from treedot.languages import language_of
 
-LONG_LINE = 200  # bytes; people rarely write so much code into a line
+LONG_LINE = 200  # bytes; people rarely write this much code into a line
 MARKS = 20  # minified code has at most this many bytes per bracket, semicolon or "="
 SPACES = 10  # minified code has at least this many bytes per space
 HEAD_BYTES = 8192  # the comments at the top of a file end here at the latest

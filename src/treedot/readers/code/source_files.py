@@ -54,7 +54,10 @@ def read_units(
     """
     if language is None and language_of(file.path) is None:
         suffixes = " ".join(suffix for entry in LANGUAGES.values() for suffix in entry.suffixes)
-        message = f"{file.path}: unknown language: the suffix is not one of {suffixes}; set the language"
+        message = (
+            f"{file.path}: unknown language: the suffix is not one of {suffixes}; set the language with "
+            "language=…"
+        )
         return Outcome(file.path, error=SourceError(message))
     name = language or ""
     try:

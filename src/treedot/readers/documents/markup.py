@@ -71,7 +71,8 @@ def _feed_page(parser: Any, page: bytes, elements: Elements, name: str) -> None:
         if steps > MAX_STEPS:
             line = page.count(b"\n", 0, start) + 1
             raise SourceError(
-                f"{name}:{line}: {elements.depth:,} elements are open here, too many for so many closing tags"
+                f"{name}:{line}: {elements.depth:,} elements are open here, too many for "
+                "the number of closing tags"
             )
         parser.feed(chunk)
     parser.close()

@@ -155,7 +155,7 @@ class FollowedIndex:
         return state.base.forest(state.rows[file]) if file in state.rows else None
 
     def look(self) -> None:
-        """Look at the files if it is time to, and read those that changed."""
+        """Read the files that changed, at most once per interval."""
         with self._lock:
             begin = time.monotonic()
             if begin < self._due:

@@ -27,8 +27,8 @@ from treedot.serve.topics import decode, estimates
 FIELD = {field.name: field for field in COMPARE}
 COMPOSITION_NAMES: dict[Value, str] = {
     "mixed": "mixed",
-    "product": "⊡ product",
-    "convolution": "⊠ convolution",
+    "product": "⊠ product",
+    "convolution": "⊡ convolution",
 }
 KERNELS = {
     "subset": ("Subset trees", "fragments in which a node has all of its children or none"),

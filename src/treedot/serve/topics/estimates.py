@@ -34,7 +34,7 @@ def page(fields: Mapping[str, Value], given: Given) -> str:
     )
     caption = (
         f"A point is the dot product of the two vectors for one of {SEEDS} seeds, a bar the mean and one "
-        "standard error. The line is the exact kernel. The error falls with the square root of d."
+        "standard error. The line is the exact kernel. The error is proportional to 1/√d."
     )
     plot = f'<div class="wide">{ladder_plot(found.exact, found.ladder)}</div>'
     return frame(

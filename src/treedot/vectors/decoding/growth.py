@@ -148,7 +148,7 @@ class Growth:
         node.expand(int(self.candidates.number[candidate]), self.candidates.children[candidate])
 
     def grow(self) -> None:
-        """Expand leaves while something explains more of the vector."""
+        """Expand leaves for as long as an expansion explains more of the vector."""
         refused: set[tuple[Node, Node | int]] = set()
         cautious = False
         while self.distance > self.same and self.steps < STEPS:

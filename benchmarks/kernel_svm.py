@@ -7,8 +7,9 @@ loss. Times are seconds of processor time, the best of all turns; the solvers ar
 matrix. Accuracy is that of a cross-validation on the training questions, with McNemar's p against libsvm, and
 that of the test set. Since the losses differ, so may the best C: the solvers are also compared over several C
 on the same folds, each at its best C. The third way is a linear support vector machine on the features of
-landmarks. On the first fold, several numbers of landmarks and other features are tried, with C = 1 and 10,
-and some landmarks with every C.
+landmarks, which are training trees or subtrees. On the first fold, several numbers of landmarks and other
+features are tried, with C = 1 and 10, and some landmarks with every C. Both kinds of landmarks are also
+compared on RNA and by the partial tree kernel, on the first fold with C = 10.
 """
 
 from __future__ import annotations
@@ -19,9 +20,11 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import numpy as np
+from published.tasks import read_task
 from scipy.linalg import solve_triangular
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
@@ -30,6 +33,7 @@ from treedot import (
     Forest,
     FragmentVectorizer,
     KernelTransformer,
+    PartialTreeKernel,
     SubsetTreeKernel,
     TreeClassifier,
     read_trees,
@@ -42,6 +46,7 @@ from treedot.models.training.one_vs_rest import one_vs_rest, train_svms
 
 DECAY, COST, FOLDS = 0.4, 10.0, 5
 LANDMARKS, VARIED = (500, 1000, 2000, 3000, 4000), 2000
+ELSEWHERE = (("RNA", SubsetTreeKernel, (100, 500)), ("QC coarse", PartialTreeKernel, (300, 1000)))
 JITTER = 1e-9  # keeps the Gram matrix of equal landmarks positive definite
 COSTS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 Solver = Callable[..., np.ndarray]  # of a Gram matrix, sides, kernels of other examples, and C
@@ -109,11 +114,26 @@ def by_default(trees: Forest, y: np.ndarray, others: Forest) -> np.ndarray:
     return np.asarray(model.fit(trees, y).predict(others))
 
 
-def by_landmarks(n_landmarks: int, seed: int, trees: Forest, y: np.ndarray, others: Forest) -> np.ndarray:
+def by_landmarks(
+    features: KernelTransformer, trees: Forest, y: np.ndarray, others: Forest, C: float = COST
+) -> np.ndarray:
     """Return the classes of other trees by a linear model on the features of landmarks."""
-    kernel = SubsetTreeKernel(DECAY, normalize=True)
-    features = KernelTransformer(kernel=kernel, n_landmarks=n_landmarks, random_state=seed)
-    return np.asarray(make_pipeline(features, DualLinearSVC(C=COST)).fit(trees, y).predict(others))
+    return np.asarray(make_pipeline(features, DualLinearSVC(C=C)).fit(trees, y).predict(others))
+
+
+def print_elsewhere(data: Path) -> None:
+    """Print the accuracy of both kinds of landmarks on the first fold of other trees and another kernel."""
+    for name, kind, numbers in ELSEWHERE:
+        task = read_task(data, name)
+        y = np.array(task.classes[0])
+        train, test = next(StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(y, y))
+        for wanted, landmarks in product(numbers, ("examples", "subtrees")):
+            kernel = kind(DECAY, normalize=True)
+            features = KernelTransformer(kernel=kernel, n_landmarks=wanted, landmarks=landmarks)
+            found = by_landmarks(features, task.train[train], y[train], task.train[test])
+            print(
+                f"{name}, {kind.__name__}, {wanted} {landmarks}: {np.mean(found == y[test]):.4f}", flush=True
+            )
 
 
 def cross_validated(way: Way, trees: Forest, y: np.ndarray) -> np.ndarray:
@@ -192,6 +212,12 @@ def print_landmarks(gram: np.ndarray, trees: Forest, y: np.ndarray) -> None:
     show("exact kernel", gram)
     show("rows of bounded fragments", products)
     for wanted in LANDMARKS:
+        model = KernelTransformer(
+            kernel=SubsetTreeKernel(DECAY, normalize=True), n_landmarks=wanted, landmarks="subtrees"
+        )
+        features = model.fit(trees[train]).transform(trees)
+        found = features @ features.T
+        show(f"{wanted} subtrees, squared length {found.diagonal().mean():.2f}", found)
         found = of_landmarks(gram, train[choose_landmarks(train.size, wanted, 0)])
         show(f"{wanted} landmarks, squared length {found.diagonal().mean():.2f}", found)
         if wanted == VARIED:
@@ -230,9 +256,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print_landmarks(gram, train, y)
     ways: dict[str, Way] = {name: partial(exact, solve) for name, solve in SOLVERS.items()}
     ways["treedot, C chosen by default"] = by_default
+    made = partial(
+        KernelTransformer, kernel=SubsetTreeKernel(DECAY, normalize=True), n_landmarks=options.landmarks
+    )
     for seed in range(options.seeds):
-        name = f"{options.landmarks} landmarks, seed {seed}"
-        ways[name] = partial(by_landmarks, options.landmarks, seed)
+        ways[f"{options.landmarks} landmarks, seed {seed}"] = partial(by_landmarks, made(random_state=seed))
+    for C in (3.0, 5.0, COST, 30.0):
+        name = f"{options.landmarks} subtrees, C = {C:g}"
+        ways[name] = partial(by_landmarks, made(landmarks="subtrees"), C=C)
+    print_elsewhere(Path(options.data))
     judge = cross_validated(ways["libsvm"], train, y)
     for name, way in ways.items():
         found = cross_validated(way, train, y)

@@ -46,6 +46,16 @@ def test_a_column_of_many_numbers_trains_the_regression_of_the_estimator(table, 
     assert LinearModel.load(model).predict(forest).tolist() == wanted.predict(forest).tolist()
 
 
+@pytest.mark.parametrize("missing", ["nan", "NaN", "inf"])
+def test_many_numbers_with_a_missing_one_are_not_taken_for_classes(tmp_path, capsys, missing):
+    table, target = tmp_path / "t.tsv", tmp_path / "m"
+    lines = [f"{value}\t(S (A a{value}) (B b{k}))" for k in range(2) for value in [*range(21), missing]]
+    table.write_text("\n".join(["y\ttree", *lines]) + "\n")
+    assert main(["train", str(table), "--class", "y", "-o", str(target)]) == 1
+    assert f"row 22, column 'y': '{missing}' is not a finite number" in capsys.readouterr().err
+    assert not target.exists()
+
+
 @pytest.mark.parametrize(
     ("values", "options", "is_regression"),
     [

@@ -43,7 +43,7 @@ VARIANTS = {
         {"n_features": 1024, "idf": True},
         {"n_features": 1024, "rest": "dense", "rest_size": 256},
     ],
-    "KernelTransformer": [{}, {"n_landmarks": 10}],
+    "KernelTransformer": [{}, {"n_landmarks": 10}, {"n_landmarks": 10, "landmarks": "subtrees"}],
     "DualLinearSVC": [{"tol": 1e-16}],  # as precise as the checks of weights ask for
     "MinedFragmentVectorizer": [{"n_fragments": 20}],
     "TreeClassifier": [{"decay": 0.4, "C": 1.0}, {"decay": (0.2, 0.4), "cv": 3}],

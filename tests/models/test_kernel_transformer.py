@@ -1,5 +1,7 @@
 """Exact kernels in pipelines, beside linear models on vectors."""
 
+from collections import defaultdict
+
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
@@ -62,7 +64,9 @@ def test_parameters_can_be_searched():
 
 def test_the_default_kernel_has_parameters_too():
     assert KernelTransformer().get_params()["kernel__decay"] == 0.4
-    own = {"kernel": None, "n_landmarks": None, "random_state": 0, "n_jobs": None}
+    own = {
+        "kernel": None, "n_landmarks": None, "landmarks": "examples", "random_state": 0, "n_jobs": None,
+    }  # fmt: skip
     assert KernelTransformer().get_params(deep=False) == own
     wanted = SubsetTreeKernel(0.2, normalize=True)
     assert KernelTransformer().set_params(kernel__decay=0.2).kernel == wanted
@@ -186,6 +190,61 @@ def test_landmarks_are_chosen_uniformly_and_the_same_for_a_seed():
     again = KernelTransformer(n_landmarks=4, random_state=7).fit(forest)
     assert (again.landmark_indices_ == chosen[7]).all()
     assert list(again.trees_) == [forest[int(k)] for k in chosen[7]]
+
+
+def frequent_subtrees(forest):
+    """The distinct subtrees by definition, the most frequent first, without those with one parent subtree."""
+    above = defaultdict(list)
+
+    def visit(tree, parent):
+        for child in tree.children:
+            visit(child, tree)
+        above[tree].append(parent)
+
+    for tree in forest:
+        visit(tree, None)
+    kept = [tree for tree, parents in above.items() if None in parents or len(set(parents)) > 1]
+    return sorted(kept, key=lambda tree: -len(above[tree]))
+
+
+@pytest.mark.parametrize("kernel", SOME_KERNELS, ids=repr)
+@pytest.mark.parametrize("wanted", [1, 7, 10_000])
+def test_subtrees_as_landmarks_are_the_most_frequent_ones_that_the_kernel_sees(kernel, wanted):
+    forest = random_forest(3, 25, 14)
+    every = [tree for tree in frequent_subtrees(forest) if kernel(tree, tree) > 0]
+    model = KernelTransformer(kernel=kernel, n_landmarks=wanted, landmarks="subtrees").fit(forest)
+    assert list(model.trees_) == every[:wanted]
+    assert not hasattr(model, "landmark_indices_")
+
+
+@pytest.mark.parametrize("kernel", SOME_KERNELS, ids=repr)
+def test_features_of_subtrees_are_the_plain_ones_and_exact_if_all_subtrees_are_landmarks(kernel):
+    forest, others = random_forest(3, 25, 14), random_forest(4, 10, 14)
+    model = KernelTransformer(kernel=kernel, n_landmarks=10, landmarks="subtrees")
+    rows = model.fit_transform(forest)
+    assert (rows == model.transform(forest)).all()
+    inverse = np.linalg.pinv(kernel.gram(model.trees_), rcond=1e-12, hermitian=True)
+    across, own = kernel.gram(others, model.trees_), kernel.gram(forest, model.trees_)
+    plain = across @ inverse @ own.T
+    assert np.abs(model.transform(others) @ rows.T - plain).max() <= 1e-6 * max(1, np.abs(plain).max())
+    rows, wanted = model.set_params(n_landmarks=10_000).fit_transform(forest), kernel.gram(forest)
+    assert np.abs(rows @ rows.T - wanted).max() <= 1e-12 * len(model.trees_) * wanted.max()
+
+
+def test_subtrees_are_landmarks_only_for_kernels_of_trees():
+    frame = {"text": ["(A b)", "(A c)"], "words": [1.0, 2.0]}
+    kernel = ColumnKernel(SubsetTreeKernel(normalize=True), "text") + ColumnKernel(LinearKernel(), "words")
+    with pytest.raises(ParameterError, match="needs a kernel of trees"):
+        KernelTransformer(kernel=kernel, n_landmarks=1, landmarks="subtrees").fit(frame)
+    with pytest.raises(ParameterError, match="landmarks must be one of 'examples', 'subtrees'"):
+        KernelTransformer(n_landmarks=1, landmarks="leaves").fit(["(A b)"])
+
+
+def test_trees_without_fragments_have_no_subtrees_as_landmarks():
+    assert KernelTransformer(n_landmarks=2, landmarks="subtrees").fit_transform(["(A)", "(B)"]).shape == (
+        2,
+        0,
+    )
 
 
 def test_landmarks_may_be_rows_of_a_table():

@@ -181,7 +181,12 @@ def _train_in_memory(options: argparse.Namespace) -> None:
 
 
 def _check_classes(labels: list[str], column: str) -> None:
-    """Raise ParameterError if no class has two trees: there is nothing that the trees of a class share."""
+    """Raise ParameterError if there is one class, or if no class has two trees, which could share parts."""
+    if len(set(labels)) == 1:
+        raise ParameterError(
+            f"column {column!r} has the class {labels[0]!r} for all trees, but at least two classes are "
+            "needed: name the column of classes with --class"
+        )
     if 1 < len(labels) == len(set(labels)):
         raise ParameterError(
             f"column {column!r} has {len(labels):,} classes of one tree each, which teach nothing: "
@@ -190,7 +195,10 @@ def _check_classes(labels: list[str], column: str) -> None:
 
 
 def _is_regression(labels: list[str], options: argparse.Namespace) -> bool:
-    """Whether to predict numbers: if asked to, or if all labels are numbers and many are distinct."""
+    """Whether to predict numbers: if asked to, or if all labels are numbers and many are distinct.
+
+    Among many numbers, a NaN is an error of the regression, not a class.
+    """
     if options.classify or options.regress:
         return bool(options.regress)
     numbers = _distinct_numbers(labels)
@@ -208,12 +216,11 @@ def _is_regression(labels: list[str], options: argparse.Namespace) -> bool:
 
 
 def _distinct_numbers(labels: list[str]) -> set[float]:
-    """Return the distinct numbers that the labels are; none unless all labels are finite numbers."""
+    """Return the distinct finite numbers that the labels are; none unless all labels are numbers."""
     try:
-        numbers = {float(label) for label in labels}
+        return set(filter(math.isfinite, map(float, labels)))
     except ValueError:
         return set()
-    return numbers if all(map(math.isfinite, numbers)) else set()
 
 
 def _classifier(settings: dict[str, Any], options: argparse.Namespace) -> Any:

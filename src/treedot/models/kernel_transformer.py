@@ -11,9 +11,17 @@ from treedot._runtime.array_types import FloatArray
 from treedot.kernels import SubsetTreeKernel
 from treedot.kernels.kernel import Kernel
 from treedot.kernels.tree_kernel import checked_tree_kernel
-from treedot.models.training.landmarks import choose_landmarks, inverse_root, n_examples, take_examples
-from treedot.parameters import checked_integer
+from treedot.models.training.landmarks import (
+    choose_landmarks,
+    frequent_subtrees,
+    inverse_root,
+    n_examples,
+    take_examples,
+)
+from treedot.parameters import checked_choice, checked_integer
 from treedot.vectors.transformers import KernelMatrixTransformer
+
+LANDMARKS = ("examples", "subtrees")
 
 
 class KernelTransformer(KernelMatrixTransformer):
@@ -22,10 +30,11 @@ class KernelTransformer(KernelMatrixTransformer):
     Without ``n_landmarks``, row i of the output holds ``K(tree i, t)`` for every training tree t. Use it with
     estimators that take ``kernel="precomputed"``.
 
-    With ``n_landmarks``, the output is for linear models. Some training trees L, the landmarks, are chosen at
-    random, and row i is ``K(tree i, L) K(L, L)^(-1/2)``, the Nyström features (Williams & Seeger 2001). Their
-    dot products approximate the kernel: they are exact if one of the two trees is a landmark. Time and memory
-    grow with the number of trees times the number of landmarks, not with the square of the number of trees.
+    With ``n_landmarks``, the output is for linear models. With some landmarks L, row i is
+    ``K(tree i, L) K(L, L)^(-1/2)``, the Nyström features (Williams & Seeger 2001). Their dot products
+    approximate the kernel: they are exact if one of the two trees is a landmark. Landmarks are random
+    training trees, or the most frequent subtrees of all training trees. Time and memory grow with the number
+    of trees times the number of landmarks, not with the square of the number of trees.
 
     Parameters
     ----------
@@ -34,9 +43,14 @@ class KernelTransformer(KernelMatrixTransformer):
         ``SubsetTreeKernel(normalize=True)``. Its parameters can be searched: ``kernel__decay``.
     n_landmarks : int, default=None
         The number of landmarks, and of columns; None returns kernels with all training trees. If there are
-        fewer training trees, all of them are landmarks.
+        fewer training trees, or fewer distinct subtrees, all of them are landmarks.
+    landmarks : {"examples", "subtrees"}, default="examples"
+        ``"examples"`` chooses training trees at random. ``"subtrees"`` takes the distinct subtrees (a node
+        with all its descendants) that occur most often in the training trees, for kernels of trees. Try both:
+        subtrees suit the subset tree kernel on trees that share many small parts, such as parses of
+        sentences; examples suit large trees that resemble each other as a whole.
     random_state : int, default=0
-        The seed of the choice of landmarks. Every set of training trees of that size is equally likely; the
+        The seed of the choice of examples. Every set of training trees of that size is equally likely; the
         classes have no effect. The same seed and number of trees choose the same positions in any version of
         NumPy.
     n_jobs : int, default=None
@@ -50,7 +64,7 @@ class KernelTransformer(KernelMatrixTransformer):
         The training trees, or the table for kernels of columns; with ``n_landmarks``, only the landmarks.
     landmark_indices_ : array of int of shape (n_landmarks,)
         The positions of the landmarks among the training trees, in ascending order. Only set with
-        ``n_landmarks``.
+        ``n_landmarks`` and ``landmarks="examples"``.
     normalization_ : array of shape (n_landmarks, n_landmarks)
         ``K(L, L)^(-1/2)``. Only set with ``n_landmarks``.
 
@@ -64,8 +78,10 @@ class KernelTransformer(KernelMatrixTransformer):
     -----
     Directions in which ``K(L, L)`` has an eigenvalue of at most 1e-12 times the largest are left out of the
     inverse square root, since rounding determines them; equal landmarks have such directions. If all training
-    trees are landmarks, the dot products of the features equal the kernels of training trees up to about
-    1e-12 times the number of trees.
+    trees, or all their subtrees, are landmarks, the dot products of the features equal the kernels of
+    training trees up to about 1e-12 times the number of landmarks. A subtree that only occurs as a child of
+    the same larger subtree is not a landmark, and neither is one whose kernel with itself is 0. Of equally
+    frequent subtrees, the first in post-order are taken.
 
     References
     ----------
@@ -103,11 +119,13 @@ class KernelTransformer(KernelMatrixTransformer):
         *,
         kernel: Kernel | None = None,
         n_landmarks: int | None = None,
+        landmarks: str = "examples",
         random_state: int = 0,
         n_jobs: int | None = None,
     ) -> None:
         self.kernel = kernel
         self.n_landmarks = n_landmarks
+        self.landmarks = landmarks
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -221,8 +239,11 @@ class KernelTransformer(KernelMatrixTransformer):
             return self.trees_
         wanted = checked_integer("n_landmarks", self.n_landmarks, at_least=1)
         examples = self.kernel_.read(X)
-        self.landmark_indices_ = choose_landmarks(n_examples(examples), wanted, seed)
-        self.trees_ = take_examples(examples, self.landmark_indices_)
+        if checked_choice("landmarks", self.landmarks, LANDMARKS) == "subtrees":
+            self.trees_ = frequent_subtrees(self.kernel_, examples, wanted, self.n_jobs)
+        else:
+            self.landmark_indices_ = choose_landmarks(n_examples(examples), wanted, seed)
+            self.trees_ = take_examples(examples, self.landmark_indices_)
         self.normalization_ = inverse_root(self.kernel_.gram(self.trees_, n_jobs=self.n_jobs))
         return examples
 

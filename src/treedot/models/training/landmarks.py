@@ -1,8 +1,9 @@
-"""Nyström features: landmarks among the training examples, and the inverse root of their Gram matrix.
+"""Nyström features: landmarks, and the inverse root of their Gram matrix.
 
 The method of Williams & Seeger (2001): with landmarks L, an example x has the features
 ``K(x, L) K(L, L)^(-1/2)``. The dot product of two examples is then ``K(x, L) K(L, L)⁻¹ K(L, z)``, the kernel
-of their projections onto the space of the landmarks.
+of their projections onto the space of the landmarks. That needs no landmark to be an example: for kernels of
+trees, subtrees that occur in many trees may serve.
 """
 
 from __future__ import annotations
@@ -12,9 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from treedot._runtime.array_types import FloatArray, IntArray
+from treedot._runtime.array_types import BoolArray, FloatArray, IntArray
 from treedot._runtime.hashing import mix
+from treedot._runtime.ragged import places_of
+from treedot.errors import ParameterError
+from treedot.kernels.kernel import Kernel
 from treedot.models.training.coordinate_descent import shuffle
+from treedot.trees.forest import Forest, used_labels
 
 CUTOFF = 1e-12  # the share of the largest eigenvalue up to which an eigenvalue counts as 0
 
@@ -30,6 +35,51 @@ def choose_landmarks(n_examples: int, wanted: int, seed: int) -> IntArray:
     order = np.arange(n_examples)
     shuffle(order, np.uint64(mix(seed)))
     return np.sort(order[:wanted])
+
+
+def frequent_subtrees(kernel: Kernel, trees: Any, wanted: int, n_jobs: int | None = None) -> Forest:
+    """Return the distinct subtrees with the most occurrences.
+
+    Of equally frequent ones, the first in post-order are taken. Subtrees that only occur as a child of the
+    same larger subtree add little to it and are left out. So are those whose kernel with themselves is 0,
+    such as leaves under the subset tree kernel.
+
+    Examples
+    --------
+    >>> from treedot import SubsetTreeKernel, read_trees
+    >>> trees = read_trees(["(S (A a) (B b))", "(S (A a) (B c))"])
+    >>> print(*frequent_subtrees(SubsetTreeKernel(), trees, 3), sep="; ")
+    (A a); (S (A a) (B b)); (S (A a) (B c))
+    """
+    if not isinstance(trees, Forest):
+        raise ParameterError('landmarks="subtrees" needs a kernel of trees, not of a table or of vectors')
+    often = np.where(_in_varied_places(trees), np.bincount(trees.subtree), 0)
+    order = np.argsort(-often, kind="stable")[: np.count_nonzero(often)]
+    nodes = trees.distinct_subtrees[order]
+    found, n_found = list[Forest](), 0
+    for start in range(0, nodes.size, wanted):
+        some = _subtrees_at(trees, nodes[start : start + wanted])
+        found.append(some[np.flatnonzero(kernel.diagonal(some, n_jobs=n_jobs))])
+        n_found += len(found[-1])
+        if n_found >= wanted:
+            break
+    return Forest.concat(found)[:wanted]
+
+
+def _in_varied_places(forest: Forest) -> BoolArray:
+    """Return whether each distinct subtree is a whole tree, or a child of different subtrees."""
+    above = np.where(forest.parent < 0, -1, forest.subtree[forest.parent])
+    first = above[forest.distinct_subtrees]
+    differs = above != first[forest.subtree]
+    return (first < 0) | (np.bincount(forest.subtree, differs) > 0)
+
+
+def _subtrees_at(forest: Forest, nodes: IntArray) -> Forest:
+    """Return the subtrees of some nodes."""
+    size = forest.subtree_size[nodes]
+    places, offsets = places_of(nodes - size + 1, size)
+    label, labels = used_labels(forest.label[places], forest.labels)
+    return Forest._trusted(label, forest.arity[places], offsets, labels)
 
 
 def inverse_root(gram: FloatArray) -> FloatArray:

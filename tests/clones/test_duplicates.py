@@ -164,6 +164,16 @@ def test_a_copy_elsewhere_of_what_lies_inside_duplicates_is_told():
     assert {group.members for group in find_duplicates(forest)} == {(0, 2), (1, 3, 4)}
 
 
+def test_a_function_like_another_and_like_its_part_is_listed_once():
+    statements = [Tree(f"s{k}", ["x"]) for k in range(60)]
+    around, part, copy = (Tree("f", statements[start:end]) for start, end in ((0, 60), (0, 50), (2, 52)))
+    forest = with_places(
+        Forest.from_trees([around, part, copy]), [("a.py", 1, 61), ("a.py", 2, 51), ("b.py", 1, 50)]
+    )
+    assert [len(find_duplicates(forest[[k, 2]])) for k in (0, 1)] == [1, 1]
+    assert [group.members for group in find_duplicates(forest)] == [(1, 2)]
+
+
 def by_content(groups, contents):
     """Return groups in their order, with the contents of their members in place of their numbers."""
     return [

@@ -104,14 +104,14 @@ def all_groups(found: NearDuplicates) -> list[DuplicateGroup]:
 
 
 def outermost(found: NearDuplicates, groups: Iterable[DuplicateGroup]) -> list[DuplicateGroup]:
-    """Return groups, the most important first, without those inside an earlier group."""
+    """Return groups, the most important first, without those that repeat an earlier one."""
 
     def order(group: DuplicateGroup) -> tuple[Any, ...]:
         kinds = sorted(found.kind[list(group.members)].tolist())
         return group.is_in_tests, group.is_shape_only, -group.score, kinds, group.members
 
     ordered = sorted(groups, key=order)
-    return [ordered[k] for k in found.places.not_inside_others([group.members for group in ordered])]
+    return [ordered[k] for k in found.places.not_repeated([group.members for group in ordered])]
 
 
 def group_of_two(found: NearDuplicates, a: int, b: int, similarity: float) -> DuplicateGroup:

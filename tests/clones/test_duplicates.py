@@ -1,9 +1,10 @@
 """Groups of near-duplicates: which trees are in them, in which order, and what is said of them."""
 
 import dataclasses
+import math
 import random
 import sys
-from itertools import permutations
+from itertools import combinations, permutations
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from strategies import examples, random_forest, trees
 from treedot import Forest, Tree, find_duplicates, similarity
+from treedot.clones import DuplicateGroup
 from treedot.clones.near_duplicates import ENOUGH_BITS, MARGIN
 from treedot.clones.places import PLACE
 from treedot.errors import ParameterError
@@ -172,6 +174,28 @@ def test_a_function_like_another_and_like_its_part_is_listed_once():
     )
     assert [len(find_duplicates(forest[[k, 2]])) for k in (0, 1)] == [1, 1]
     assert [group.members for group in find_duplicates(forest)] == [(1, 2)]
+
+
+def test_the_score_of_a_group_is_that_of_its_mean_pair():
+    parts = [Tree(f"s{k}", ["x"]) for k in range(60)]
+    a, b, c = (Tree("f", parts[first : first + 50]) for first in (0, 1, 4))
+    (group,) = find_duplicates([a, a, b, c])
+    pairs = [similarity(x, y) for x, y in combinations([a, a, b, c], 2)]
+    assert group.similarity == min(pairs)
+    assert group.mean_similarity == pytest.approx(np.mean(pairs))
+    size = 1.25 * math.sqrt(group.bits * group.nodes)  # trees without a place are in several files
+    assert group.score == pytest.approx(size * group.mean_similarity**1.5 / math.sqrt(3))
+
+
+@pytest.mark.parametrize(("similarity", "enough"), [(0.79, 50), (0.8, 30)])
+def test_functions_that_share_few_names_need_rare_constructs_fewer_if_they_are_near(similarity, enough):
+    def is_shape_only(bits, agreement):
+        return DuplicateGroup((0, 1), similarity, similarity, agreement, bits, 90, "near").is_shape_only
+
+    assert is_shape_only(enough - 1, 0.4)
+    assert not is_shape_only(enough, 0.4)
+    assert not is_shape_only(enough - 1, 0.5)
+    assert not is_shape_only(enough - 1, None)
 
 
 def by_content(groups, contents):

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from strategies import examples, random_forest, trees
 from treedot import Forest, Tree, find_duplicates, similarity
 from treedot.clones import DuplicateGroup
+from treedot.clones.groups import COMMON_BITS
 from treedot.clones.near_duplicates import ENOUGH_BITS, MARGIN
 from treedot.clones.places import PLACE
 from treedot.errors import ParameterError
@@ -97,7 +98,7 @@ def test_what_is_rare_comes_first_and_what_is_everywhere_last():
     rare = large(3)
     groups = find_duplicates([*common, *everywhere(STATEMENTS, 400), rare, rare])
     assert [group.members for group in groups] == [(402, 403), (0, 1)]
-    assert groups[0].bits > ENOUGH_BITS > groups[1].bits
+    assert groups[0].bits > COMMON_BITS > groups[1].bits
 
 
 def test_a_similarity_just_above_the_threshold_needs_something_rare_in_common():

@@ -13,11 +13,12 @@ import numpy as np
 from treedot._runtime.array_types import FloatArray, IntArray
 from treedot.clones.linkage import Linked, complete_linkage
 from treedot.clones.names import agreement, names_of
-from treedot.clones.near_duplicates import ENOUGH_BITS, NAMED_BITS, NearDuplicates
+from treedot.clones.near_duplicates import NearDuplicates
 from treedot.clones.similarity import Multisets, similarities
 
 NEAR = 0.8
-OTHER_NAMES = 0.5  # agreement of names below which only the shape is shared
+OTHER_NAMES = 0.5  # agreement of names below which only the shape is shared,
+COMMON_BITS, NEAR_COMMON_BITS = 50.0, 30.0  # with fewer bits, or with a similarity of NEAR fewer of these
 SEVERAL_FILES = 1.25  # times the score of a group in one file
 
 
@@ -82,7 +83,8 @@ class DuplicateGroup:
         """The importance of the group, compared with the time to read it.
 
         It is √(bits × nodes) × mean similarity^1.5 / √(copies - 1), and a quarter more if the members are in
-        several files: long and rare code comes first, and a large group does not precede ten pairs.
+        several files: long, rare and nearly equal code comes first, and a large group does not precede ten
+        pairs.
         """
         size = math.sqrt(self.bits * self.nodes) * (SEVERAL_FILES if self.files > 1 else 1)
         return size * self.mean_similarity**1.5 / math.sqrt(len(self.members) - 1)
@@ -90,7 +92,7 @@ class DuplicateGroup:
     @property
     def is_shape_only(self) -> bool:
         """Whether members share little but a common shape, like constructors that store their arguments."""
-        enough = NAMED_BITS if self.similarity >= NEAR else ENOUGH_BITS
+        enough = NEAR_COMMON_BITS if self.similarity >= NEAR else COMMON_BITS
         return self.bits < enough and self.agreement is not None and self.agreement < OTHER_NAMES
 
 

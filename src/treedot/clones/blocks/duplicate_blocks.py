@@ -22,7 +22,7 @@ from treedot.clones.similar_trees import SimilarTrees, kept
 from treedot.clones.similarity import SimilarPairs
 from treedot.trees import Forest
 
-RULES = 1  # increased when other blocks are found in the same files
+RULES = 2  # increased when other blocks are found in the same files
 MIN_BITS = 30.0  # shared by the two blocks of a pair: fewer are idioms
 DENSE = 0.6  # bits per node below which blocks that share less than 50 bits come last: tables, imports
 

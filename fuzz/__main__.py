@@ -89,7 +89,7 @@ def _turns(names: Sequence[str], cases: int | None, minutes: float) -> Generator
 
 def _keep(folder: Path, name: str, seed: int, number: int) -> Path:
     """Write a case to a file named after its target, seed and number."""
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}_{seed}_{number}"
     path.write_bytes(make_case(name, seed, number))
     return path

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from fuzz.gate_project import Project
 from treedot import Tree, read_code
 
-SURE, ENOUGH, NEAREST, NAMED, MIN_NODES = 0.8, 0.7, 0.6, 0.5, 40  # as docs/duplicates.md says
-BITS, NEAREST_BITS, NAMED_BITS, SAME_NAMES, BACKGROUND = 50, 40, 30, 0.5, 100
+SURE, NEAR, ENOUGH, NEAREST, NAMED, MIN_NODES = 0.8, 0.75, 0.7, 0.6, 0.5, 40  # as docs/duplicates.md says
+BITS, NEAR_BITS, NAMED_BITS, SAME_NAMES, BACKGROUND = 40, 20, 30, 0.5, 100
 TOGETHER = 0.9  # similarity and half of the agreement of names
 ROUNDING = 1e-9
 
@@ -68,7 +68,7 @@ class Now:
                 bits[i, j] = rare
         best = {tree: float(times > 1) for tree, times in Counter(trees).items()}
         for (i, j), value in self.similarity.items():
-            is_rival = value >= ENOUGH - ROUNDING or bits[min(i, j), max(i, j)] >= NEAREST_BITS
+            is_rival = value >= ENOUGH - ROUNDING or bits[min(i, j), max(i, j)] >= BITS
             if trees[i] != trees[j] and is_rival:
                 best[trees[i]] = max(best[trees[i]], value)
         names = dict[Tree, list[int]]()
@@ -78,14 +78,16 @@ class Now:
         def is_near(i: int, j: int) -> bool:
             value, rare = self.similarity[i, j], bits[i, j]
             is_best = [value >= best[trees[k]] - ROUNDING for k in (i, j)]
-            if rare >= NEAREST_BITS and all(is_best) and value >= NEAREST - ROUNDING:
+            if rare >= BITS and all(is_best) and value >= NEAREST - ROUNDING:
                 return True
             one, other = (Counter(names[trees[k]]) for k in (i, j))
             either = (one | other).total()
             agreement = (one & other).total() / either if either else 1.0
-            if rare >= NEAREST_BITS and any(is_best) and agreement >= SAME_NAMES:
+            if rare >= BITS and any(is_best) and agreement >= SAME_NAMES:
                 return True
             if rare >= NAMED_BITS and value + agreement / 2 >= TOGETHER - ROUNDING:
+                return True
+            if value >= NEAR - ROUNDING and rare >= NEAR_BITS:
                 return True
             return value >= SURE - ROUNDING or (value >= ENOUGH - ROUNDING and rare >= BITS)
 

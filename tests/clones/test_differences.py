@@ -75,7 +75,7 @@ def test_keywords_are_those_of_the_language_of_the_members(language):
     texts = {"a": [f"{keyword} x"], "b": ["other y"]}
     places = {"file": ["a", "b"], "start": [1, 1], "end": [1, 1], "language": [language] * 2}
     forest = Forest.from_trees([Tree.parse("(A b)")] * 2, places)
-    group = DuplicateGroup((0, 1), 1.0, 1.0, 1.0, 2, "renamed")
+    group = DuplicateGroup((0, 1), 1.0, 1.0, 1.0, 1.0, 2, "renamed")
     (found,) = findings(forest, [group], texts.__getitem__)
     assert found.difference == Difference(1, 1, (("x", "y"),))
 
@@ -95,7 +95,7 @@ def test_words_of_comments_are_no_names(language, comment):
 def changes(texts: list[list[str]], band: str, agreement: float | None) -> str:
     places = {"file": [0, 1], "start": [1, 1], "end": [9, 9], "language": ["python"] * 2}
     forest = Forest.from_trees([Tree.parse("(A b)")] * 2, places)
-    group = DuplicateGroup((0, 1), 1.0, agreement, 1.0, 2, band)
+    group = DuplicateGroup((0, 1), 1.0, 1.0, agreement, 1.0, 2, band)
     (found,) = findings(forest, [group], texts.__getitem__)
     return found.changes
 

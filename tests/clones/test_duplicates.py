@@ -1,9 +1,10 @@
 """Groups of near-duplicates: which trees are in them, in which order, and what is said of them."""
 
 import dataclasses
+import math
 import random
 import sys
-from itertools import permutations
+from itertools import combinations, permutations
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ from hypothesis import strategies as st
 
 from strategies import examples, random_forest, trees
 from treedot import Forest, Tree, find_duplicates, similarity
+from treedot.clones import DuplicateGroup
+from treedot.clones.groups import COMMON_BITS
 from treedot.clones.near_duplicates import ENOUGH_BITS, MARGIN
 from treedot.clones.places import PLACE
 from treedot.errors import ParameterError
@@ -95,7 +98,7 @@ def test_what_is_rare_comes_first_and_what_is_everywhere_last():
     rare = large(3)
     groups = find_duplicates([*common, *everywhere(STATEMENTS, 400), rare, rare])
     assert [group.members for group in groups] == [(402, 403), (0, 1)]
-    assert groups[0].bits > ENOUGH_BITS > groups[1].bits
+    assert groups[0].bits > COMMON_BITS > groups[1].bits
 
 
 def test_a_similarity_just_above_the_threshold_needs_something_rare_in_common():
@@ -162,6 +165,38 @@ def test_a_copy_elsewhere_of_what_lies_inside_duplicates_is_told():
         [("a.py", 1, 9), ("a.py", 2, 9), ("b.py", 5, 13), ("b.py", 6, 13), ("c.py", 1, 3)],
     )
     assert {group.members for group in find_duplicates(forest)} == {(0, 2), (1, 3, 4)}
+
+
+def test_a_function_like_another_and_like_its_part_is_listed_once():
+    statements = [Tree(f"s{k}", ["x"]) for k in range(60)]
+    around, part, copy = (Tree("f", statements[start:end]) for start, end in ((0, 60), (0, 50), (2, 52)))
+    forest = with_places(
+        Forest.from_trees([around, part, copy]), [("a.py", 1, 61), ("a.py", 2, 51), ("b.py", 1, 50)]
+    )
+    assert [len(find_duplicates(forest[[k, 2]])) for k in (0, 1)] == [1, 1]
+    assert [group.members for group in find_duplicates(forest)] == [(1, 2)]
+
+
+def test_the_score_of_a_group_is_that_of_its_mean_pair():
+    parts = [Tree(f"s{k}", ["x"]) for k in range(60)]
+    a, b, c = (Tree("f", parts[first : first + 50]) for first in (0, 1, 4))
+    (group,) = find_duplicates([a, a, b, c])
+    pairs = [similarity(x, y) for x, y in combinations([a, a, b, c], 2)]
+    assert group.similarity == min(pairs)
+    assert group.mean_similarity == pytest.approx(np.mean(pairs))
+    size = 1.25 * math.sqrt(group.bits * group.nodes)  # trees without a place are in several files
+    assert group.score == pytest.approx(size * group.mean_similarity**1.5 / math.sqrt(3))
+
+
+@pytest.mark.parametrize(("similarity", "enough"), [(0.79, 50), (0.8, 30)])
+def test_functions_that_share_few_names_need_rare_constructs_fewer_if_they_are_near(similarity, enough):
+    def is_shape_only(bits, agreement):
+        return DuplicateGroup((0, 1), similarity, similarity, agreement, bits, 90, "near").is_shape_only
+
+    assert is_shape_only(enough - 1, 0.4)
+    assert not is_shape_only(enough, 0.4)
+    assert not is_shape_only(enough - 1, 0.5)
+    assert not is_shape_only(enough - 1, None)
 
 
 def by_content(groups, contents):

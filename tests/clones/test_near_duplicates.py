@@ -77,7 +77,8 @@ def defined(forest: Forest) -> set[tuple[int, int]]:
         agreement = (one & other).total() / (one | other).total()
         return (
             value >= 0.8
-            or (value >= 0.7 and shared >= 50)
+            or (value >= 0.75 and shared >= 20)
+            or (value >= 0.7 and shared >= 40)
             or (value >= 0.6 and shared >= 40 and all(nearest))
             or (shared >= 40 and any(nearest) and agreement >= 0.5)
             or (shared >= 30 and value + agreement / 2 >= 0.9 - 1e-9)

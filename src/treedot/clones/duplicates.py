@@ -36,12 +36,13 @@ def find_duplicates(
     """Return the groups of near-duplicates among trees, the most important first.
 
     Two trees are near-duplicates if their similarity, the share of productions (a node's label with its
-    children's labels) of either that occur in both, is at least ``threshold + 0.1``; or at least
-    ``threshold`` if the shared productions are rare enough to rule out chance: 50 bits (see
-    ``DuplicateGroup``). With 40 bits, a similarity of ``threshold - 0.1`` is enough for two trees that are
-    nearest to each other, and ``threshold - 0.2`` if one is nearest to the other and half of the names and
-    literals in the column ``blurred`` agree. The same similarity is enough with 30 bits if it and half of the
-    agreement of names and literals add up to ``threshold + 0.2``. (The two limits below the threshold are for
+    children's labels) of either that occur in both, is at least ``threshold + 0.1``; or less if the shared
+    productions are rare enough to rule out chance (see ``bits`` of ``DuplicateGroup``): at least
+    ``threshold + 0.05`` with 20 bits, or ``threshold`` with 40. With 40 bits, a similarity of
+    ``threshold - 0.1`` is enough for two trees that are nearest to each other, and ``threshold - 0.2`` if one
+    is nearest to the other and half of the names and literals in the column ``blurred`` agree. The same
+    similarity is enough with 30 bits if it and half of the agreement of names and literals add up to
+    ``threshold + 0.2``. (The two limits below the threshold are for
     a threshold of 0.7. They lie at 2/7 of the way to 0 for lower thresholds, and 2/3 of the way from 1 for
     higher ones, and half as far.)
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from treedot._runtime.array_types import FloatArray, IntArray
 from treedot.clones.linkage import Linked, complete_linkage
 from treedot.clones.names import agreement, names_of
-from treedot.clones.near_duplicates import ENOUGH_BITS, NearDuplicates
+from treedot.clones.near_duplicates import NearDuplicates
 from treedot.clones.similarity import Multisets, similarities
 
 NEAR = 0.8
-OTHER_NAMES = 0.5  # agreement of names below which only the shape is shared
+OTHER_NAMES = 0.5  # agreement of names below which only the shape is shared,
+COMMON_BITS, NEAR_COMMON_BITS = 50.0, 30.0  # with fewer bits, or with a similarity of NEAR fewer of these
 SEVERAL_FILES = 1.25  # times the score of a group in one file
 
 
@@ -38,6 +41,8 @@ class DuplicateGroup:
     similarity : float
         The share of the productions of either tree that occur in both, for the two least similar members. It
         is 1 if trees are equal, or differ only in the order of their parts.
+    mean_similarity : float
+        The same, averaged over all pairs of members.
     agreement : float or None
         The similarity of names and literals, averaged over the pairs of the first member by content with all
         others; None if the trees do not store them separately.
@@ -63,6 +68,7 @@ class DuplicateGroup:
 
     members: tuple[int, ...]
     similarity: float
+    mean_similarity: float
     agreement: float | None
     bits: float
     nodes: int
@@ -76,16 +82,18 @@ class DuplicateGroup:
     def score(self) -> float:
         """The importance of the group, compared with the time to read it.
 
-        It is √(bits × nodes) × similarity^1.5 / ∜(copies - 1), and a quarter more if the members are in
-        several files: long and rare code comes first, and a large group does not precede ten pairs.
+        It is √(bits × nodes) × mean similarity^1.5 / √(copies - 1), and a quarter more if the members are in
+        several files: long, rare and nearly equal code comes first, and a large group does not precede ten
+        pairs.
         """
         size = math.sqrt(self.bits * self.nodes) * (SEVERAL_FILES if self.files > 1 else 1)
-        return size * self.similarity**1.5 / (len(self.members) - 1) ** 0.25
+        return size * self.mean_similarity**1.5 / math.sqrt(len(self.members) - 1)
 
     @property
     def is_shape_only(self) -> bool:
         """Whether members share little but a common shape, like constructors that store their arguments."""
-        return self.bits < ENOUGH_BITS and self.agreement is not None and self.agreement < OTHER_NAMES
+        enough = NEAR_COMMON_BITS if self.similarity >= NEAR else COMMON_BITS
+        return self.bits < enough and self.agreement is not None and self.agreement < OTHER_NAMES
 
 
 def all_groups(found: NearDuplicates) -> list[DuplicateGroup]:
@@ -104,14 +112,14 @@ def all_groups(found: NearDuplicates) -> list[DuplicateGroup]:
 
 
 def outermost(found: NearDuplicates, groups: Iterable[DuplicateGroup]) -> list[DuplicateGroup]:
-    """Return groups, the most important first, without those inside an earlier group."""
+    """Return groups, the most important first, without those that repeat an earlier one."""
 
     def order(group: DuplicateGroup) -> tuple[Any, ...]:
         kinds = sorted(found.kind[list(group.members)].tolist())
         return group.is_in_tests, group.is_shape_only, -group.score, kinds, group.members
 
     ordered = sorted(groups, key=order)
-    return [ordered[k] for k in found.places.not_inside_others([group.members for group in ordered])]
+    return [ordered[k] for k in found.places.not_repeated([group.members for group in ordered])]
 
 
 def group_of_two(found: NearDuplicates, a: int, b: int, similarity: float) -> DuplicateGroup:
@@ -138,6 +146,7 @@ def _group(
     return DuplicateGroup(
         tuple(members),
         similarity,
+        _mean_similarity(found, members, kinds) if len(members) > 2 else similarity,
         agreement(texts),
         found.trees.information.shared(kinds),
         int(found.trees.nodes[list(members)].max()),
@@ -149,8 +158,22 @@ def _group(
 
 def _lowest(multisets: Multisets, trees: Sequence[int]) -> float:
     """Return the similarity of the two trees that are least similar."""
+    return float(_all_pairs(multisets, trees)[2].min(initial=1.0))
+
+
+def _mean_similarity(found: NearDuplicates, members: Sequence[int], kinds: Sequence[int]) -> float:
+    """Return the mean similarity of all pairs of members, which are copies of these distinct trees."""
+    numbers = Counter(found.kind[list(members)].tolist())
+    copies = np.array([numbers[kind] for kind in kinds])
+    a, b, near = _all_pairs(found.trees.multisets, kinds)
+    apart = math.fsum((copies[a] * copies[b] * (1 - near)).tolist())  # in any order, to the last digit
+    return 1 - apart / math.comb(len(members), 2)
+
+
+def _all_pairs(multisets: Multisets, trees: Sequence[int]) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return the positions of every two of the trees, and their similarities."""
     a, b = np.triu_indices(len(trees), 1)
-    return float(similarities(multisets, np.take(trees, a), np.take(trees, b)).min(initial=1.0))
+    return a, b, similarities(multisets, np.take(trees, a), np.take(trees, b))
 
 
 def _band(texts: Sequence[Any] | None, are_equal: bool, similarity: float) -> str:

@@ -17,16 +17,16 @@ Pair = tuple[int, int, float]  # two trees, and their similarity
 
 
 def groups_of(found: NearDuplicates) -> list[DuplicateGroup]:
-    """Return the groups of near-duplicates that lie in no other group, the most important first."""
+    """Return the groups of near-duplicates that do not repeat others, the most important first."""
     pairs = list(_pairs(found))
     linked = all_groups(found)
     nearest = _nearest(found, _apart(found, pairs, linked))
     groups = outermost(found, [*linked, *_groups(found, nearest)])
     listed = set(found.kind[[i for group in groups for i in group.members]].tolist())
-    unseen = _not_inside(found, _apart(found, pairs, groups), groups)
+    unseen = _not_repeated(found, _apart(found, pairs, groups), groups)
     alone = [pair for pair in unseen if listed.isdisjoint(found.kind[list(pair[:2])].tolist())]
     groups = outermost(found, [*groups, *_groups(found, alone)])
-    return _with_partners(found, groups, _not_inside(found, _apart(found, pairs, groups), groups))
+    return _with_partners(found, groups, _not_repeated(found, _apart(found, pairs, groups), groups))
 
 
 def in_sections(groups: Sequence[DuplicateGroup], tests: str) -> list[DuplicateGroup]:
@@ -75,10 +75,12 @@ def _groups(found: NearDuplicates, pairs: Iterable[Pair]) -> list[DuplicateGroup
     return [group_of_two(found, *pair) for pair in pairs]
 
 
-def _not_inside(found: NearDuplicates, pairs: Sequence[Pair], groups: Sequence[DuplicateGroup]) -> list[Pair]:
-    """Return the pairs of trees that are not parts of two members of a group."""
+def _not_repeated(
+    found: NearDuplicates, pairs: Sequence[Pair], groups: Sequence[DuplicateGroup]
+) -> list[Pair]:
+    """Return the pairs of trees that do not repeat a group, or a pair before them."""
     members = [*(group.members for group in groups), *(pair[:2] for pair in pairs)]
-    numbers = found.places.not_inside_others(members)
+    numbers = found.places.not_repeated(members)
     return [pairs[number - len(groups)] for number in numbers if number >= len(groups)]
 
 

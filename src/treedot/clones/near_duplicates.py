@@ -20,9 +20,9 @@ from treedot.clones.similarity import Multisets, SimilarPairs
 from treedot.clones.testing import are_tests
 
 MARGIN = 0.1  # pairs this far above the threshold need not share rare productions
-ENOUGH_BITS = 50.0  # other pairs must share this much information, so that chance is ruled out
-NEAREST_BITS = 40.0  # and pairs below the threshold, in which one is nearest to the other, this much
-SAME_NAMES = 0.5  # the agreement of the names of such a pair, unless each is nearest to the other
+NEAR_BITS = 20.0  # pairs half as far above it must share this much information
+ENOUGH_BITS = 40.0  # other pairs must share this much, so that chance is ruled out
+SAME_NAMES = 0.5  # the agreement of the names of a pair below the threshold in which one is nearest
 NAMED_MARGIN = 0.2  # other pairs whose similarity, with half of this agreement, is so far above the threshold
 NAMED_BITS = 30.0  # must share this much
 ROUNDING = 1e-9  # of limits that are computed from a threshold
@@ -58,7 +58,8 @@ class NearDuplicates:
     With a threshold of 0.7, these are the pairs with a similarity of
 
     - at least 0.8;
-    - at least 0.7, if they share 50 bits;
+    - at least 0.75, if they share 20 bits;
+    - at least 0.7, if they share 40 bits;
     - at least 0.6, if they share 40 bits and no tree is more similar to either of them;
     - at least 0.5, if they share 40 bits, no tree is more similar to one of them, and at least half of their
       names and literals are the same;
@@ -106,18 +107,19 @@ class NearDuplicates:
         a, b, similarity, _ = pairs
         bits = self.trees.information.shared_by_two(a, b)
         best = np.array([1.0 if len(copies) > 1 else 0.0 for copies in self.trees.copies])
-        is_rival = (similarity >= threshold) | (bits >= NEAREST_BITS)
+        is_rival = (similarity >= threshold) | (bits >= ENOUGH_BITS)
         for trees in (a, b):
             np.maximum.at(best, trees[is_rival], similarity[is_rival])
         is_best_of_a, is_best_of_b = similarity >= best[a], similarity >= best[b]
         between = (threshold + reach(threshold)) / 2
         is_near: BoolArray = (
             (similarity >= min(1.0, threshold + MARGIN))
+            | ((similarity >= min(1.0, threshold + MARGIN / 2)) & (bits >= NEAR_BITS))
             | ((similarity >= threshold) & (bits >= ENOUGH_BITS))
-            | ((similarity >= between) & (bits >= NEAREST_BITS) & is_best_of_a & is_best_of_b)
+            | ((similarity >= between) & (bits >= ENOUGH_BITS) & is_best_of_a & is_best_of_b)
         )
         needed = 2 * (threshold + NAMED_MARGIN - similarity)  # agreement of names
-        needed[(bits >= NEAREST_BITS) & (is_best_of_a | is_best_of_b) & (needed > SAME_NAMES)] = SAME_NAMES
+        needed[(bits >= ENOUGH_BITS) & (is_best_of_a | is_best_of_b) & (needed > SAME_NAMES)] = SAME_NAMES
         for k in np.flatnonzero(~is_near & (bits >= NAMED_BITS) & (needed <= 1)):
             agreement = self._agreement(int(a[k]), int(b[k]))
             is_near[k] = agreement is not None and agreement >= needed[k] - ROUNDING

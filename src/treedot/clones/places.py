@@ -77,20 +77,30 @@ class Places:
         _, start, end = self._spans[i] or (None, 0, 0)
         return start, -end
 
-    def not_inside_others(self, groups: Sequence[Sequence[int]]) -> Iterator[int]:
-        """Yield the numbers of the groups that do not lie inside an earlier group.
+    def not_repeated(self, groups: Sequence[Sequence[int]]) -> Iterator[int]:
+        """Yield the numbers of the groups that do not repeat an earlier group.
 
-        A group lies inside another if each of its members is part of a member of the other.
+        A group repeats another if each of its members is part of a member of the other, or contains one. But
+        a group is kept if all of its members contain others: there is more in common around them.
         """
         spans = [[self._spans[i] for i in members] for members in groups]
         around = _around({span for members in spans for span in members if span is not None})
-        before: dict[_Span, set[int]] = {}  # the groups with a member there
+        inside: dict[_Span | None, list[_Span | None]] = {}
+        for inner, outer_ones in around.items():
+            for outer in outer_ones:
+                inside.setdefault(outer, []).append(inner)
+        before: dict[_Span | None, set[int]] = {}  # the groups with a member there
+
+        def at(some: Iterable[_Span | None]) -> set[int]:
+            return set[int]().union(*(before.get(span, ()) for span in some))
+
         for number, members in enumerate(spans):
-            outside = (
-                set[int]().union(*(before.get(outer, ()) for outer in around.get(span, ())))
-                for span in members
-            )
-            if not set.intersection(*outside):
+            parts = [at(around.get(span, ())) for span in members]
+            repeated = set[int]().union(*parts)
+            if repeated:
+                pairs = zip(parts, members, strict=True)
+                repeated.intersection_update(*(part | at(inside.get(span, ())) for part, span in pairs))
+            if not repeated:
                 yield number
                 for span in filter(None, members):
                     before.setdefault(span, set()).add(number)

@@ -73,6 +73,18 @@ def parsed(*sources: str, language: str = "python", settings: CodeSettings = FIL
     )
 
 
+def test_a_block_ends_at_an_ignored_function():
+    ignored = ["def left_out(a):", "    # treedot: ignore", "    return [a, a[a], {a: a}, f(a, b=a)]"]
+    lines = [*BLOCK, *ignored, *BLOCK]
+    files = parsed(*["".join(f"{line}\n" for line in lines)] * 2)
+    spans = similar_spans(files, 0.7, 20)
+    assert spans == reference.Definition(files, 0.7, 20).pairs()
+    found = find_duplicate_blocks(files, min_nodes=20)
+    ends = {(found.trees.columns["start"][i], found.trees.columns["end"][i]) for i in range(len(found.trees))}
+    assert ends
+    assert all(end <= len(BLOCK) or start > len(BLOCK) + len(ignored) for start, end in ends)
+
+
 def places(found) -> list[list[tuple[str, int, int]]]:
     columns = [found.trees.columns[name] for name in ("file", "start", "end")]
     return [[tuple(column[i] for column in columns) for i in group.members] for group in found.groups]

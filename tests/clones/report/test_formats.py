@@ -98,6 +98,7 @@ def test_json_says_its_version_and_all_that_is_known():
             "band": "renamed",
             "score": round(group.score, 3),
             "similarity": 1.0,
+            "mean_similarity": 1.0,
             "agreement": round(group.agreement, 6),
             "bits": round(group.bits, 3),
             "nodes": group.nodes,
@@ -185,7 +186,7 @@ def with_partners(count: int) -> str:
     files = ["a.py", "b[1].py", *(f"far{k}.py" for k in range(count))]
     forest.columns.update(file=files, start=[1] * len(files), end=[5] * len(files), name=["f"] * len(files))
     also = tuple(Partner(1, k + 2, 0.759) for k in range(count))
-    group = DuplicateGroup((0, 1), 0.9, None, 60.0, 90, "near", also=also)
+    group = DuplicateGroup((0, 1), 0.9, 0.9, None, 60.0, 90, "near", also=also)
     return lambda format: duplicates_report(forest, [group], format, sources=lambda file: [])
 
 
@@ -228,7 +229,7 @@ def with_many_copies() -> str:
     forest = Forest.from_trees([Tree.parse("(A b)")] * n)
     forest.columns.update(file=["a.py"] * (n - 1) + ["far.py"], start=[1] * n, end=[5] * n, name=["f"] * n)
     also = (Partner(0, n - 1, 0.759),)
-    group = DuplicateGroup(tuple(range(n - 1)), 0.9, None, 60.0, 90, "near", also=also)
+    group = DuplicateGroup(tuple(range(n - 1)), 0.9, 0.9, None, 60.0, 90, "near", also=also)
     return duplicates_report(forest, [group], "sarif", sources=lambda file: [])
 
 

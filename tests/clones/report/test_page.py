@@ -268,8 +268,8 @@ def test_partners_outside_a_group_and_tests_are_on_the_page(open_page, tmp_path)
     files = ["a.py", "b.py", "tests/test_a.py", "tests/test_b.py", "far.py"]
     forest.columns.update(file=files, start=[1] * 5, end=[5] * 5, name=["f", "g", "h", "i", "distant"])
     groups = [
-        DuplicateGroup((0, 1), 0.9, None, 60.0, 90, "near", also=(Partner(1, 4, 0.759),)),
-        DuplicateGroup((2, 3), 0.9, None, 60.0, 90, "near", is_in_tests=True),
+        DuplicateGroup((0, 1), 0.9, 0.9, None, 60.0, 90, "near", also=(Partner(1, 4, 0.759),)),
+        DuplicateGroup((2, 3), 0.9, 0.9, None, 60.0, 90, "near", is_in_tests=True),
     ]
     path = tmp_path / "also.html"
     text = duplicates_report(forest, groups, "html", sources=lambda file: LEFT, about=ABOUT)

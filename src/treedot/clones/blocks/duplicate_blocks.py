@@ -16,13 +16,13 @@ from treedot.clones.blocks.runs_as_trees import contents, names_of_runs, rows_of
 from treedot.clones.blocks.similar_runs import SimilarRuns, longest, similar_runs
 from treedot.clones.blocks.statements import Statements, statement_rows, statements_of
 from treedot.clones.duplicates import MIN_NODES, THRESHOLD, OnLimit, checked_settings, distinct_trees
-from treedot.clones.groups import DuplicateGroup, all_groups, group_of_two
-from treedot.clones.near_duplicates import ENOUGH_BITS, Compared, NearDuplicates
+from treedot.clones.groups import COMMON_BITS, DuplicateGroup, all_groups, group_of_two
+from treedot.clones.near_duplicates import Compared, NearDuplicates
 from treedot.clones.similar_trees import SimilarTrees, kept
 from treedot.clones.similarity import SimilarPairs
 from treedot.trees import Forest
 
-RULES = 1  # increased when other blocks are found in the same files
+RULES = 2  # increased when other blocks are found in the same files
 MIN_BITS = 30.0  # shared by the two blocks of a pair: fewer are idioms
 DENSE = 0.6  # bits per node below which blocks that share less than 50 bits come last: tables, imports
 
@@ -66,7 +66,7 @@ def find_duplicate_blocks(
       alike if their similarity is at least the threshold, and their bodies contain equal runs or alike
       statements;
     - their similarity, the share of productions of either that occur in both, is at least ``threshold``, and
-      they share 50 bits (30 if the similarity is at least ``threshold + 0.1``; see ``DuplicateGroup``);
+      they share 40 bits (30 if the similarity is at least ``threshold + 0.05``; see ``DuplicateGroup``);
     - no such pair contains both.
 
     Pairs with the same blocks form groups by complete linkage; pairs that it separates are groups of two.
@@ -207,7 +207,7 @@ def _listed(blocks: Forest, found: NearDuplicates) -> list[DuplicateGroup]:
     places = lines_of(blocks)
 
     def order(group: DuplicateGroup) -> tuple[bool, bool, float, tuple[int, ...]]:
-        is_table = group.bits < min(ENOUGH_BITS, DENSE * group.nodes)
+        is_table = group.bits < min(COMMON_BITS, DENSE * group.nodes)
         return group.is_in_tests, is_table, -group.score, group.members
 
     groups = all_groups(found)

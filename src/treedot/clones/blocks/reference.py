@@ -28,6 +28,7 @@ class Statement(NamedTuple):
 
 
 Body = list[Statement]
+Key = tuple[int, int]  # of a body: its node, and its first statement's first node
 
 
 class Definition:
@@ -36,8 +37,9 @@ class Definition:
     def __init__(self, files: Forest, threshold: float, min_nodes: int) -> None:
         self.threshold, self.min_nodes = threshold, min_nodes
         self.productions: list[tuple[str, ...] | None] = []  # of every node, in post-order
-        self.bodies: dict[int, Body] = {}  # by the node of the body
+        self.bodies: dict[Key, Body] = {}
         self.parent = files.parent.tolist()
+        children: defaultdict[int, Body] = defaultdict(list)
         stretches: Counter[tuple[str, ...]] = Counter()
         n_stretches: Counter[str] = Counter()  # of each language
         languages: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
@@ -55,21 +57,26 @@ class Definition:
             for number, *lines, _, _ in [] if rows is None else rows.tolist():
                 node = int(offset) + number
                 statement = Statement(nodes[number], node + 1 - _size(nodes[number]), node + 1, tuple(lines))
-                self.bodies.setdefault(self.parent[node], []).append(statement)
-        for body in self.bodies.values():
-            body.sort(key=lambda statement: statement.end)
+                children[self.parent[node]].append(statement)
+        for node, body in children.items():
+            key, end = (node, -1), -1
+            for statement in sorted(body, key=lambda statement: statement.end):
+                if statement.start != end:
+                    key = node, statement.start
+                self.bodies.setdefault(key, []).append(statement)
+                end = statement.end
         self.bits = {
             p: math.log2((sum(n_stretches[name] for name in languages[p]) + BACKGROUND) / n)
             for p, n in stretches.items()
         }
-        self._matched: dict[tuple[int, int], list[tuple[Run, Run]]] = {}
+        self._matched: dict[tuple[Key, Key], list[tuple[Run, Run]]] = {}
 
     def pairs(self) -> set[tuple[Run, Run]]:
         """Return the pairs of blocks that no other pair contains."""
         found = {pair for x, y in product(self.bodies, repeat=2) for pair in self._pairs(x, y)}
         return {pair for pair in found if not any(pair != other and _holds(other, pair) for other in found)}
 
-    def _pairs(self, x: int, y: int) -> list[tuple[Run, Run]]:
+    def _pairs(self, x: Key, y: Key) -> list[tuple[Run, Run]]:
         """Return the pairs of similar runs of two bodies, the first run before the second."""
         matched = self.matched(x, y)
         candidates = [
@@ -86,7 +93,7 @@ class Definition:
             and self._are_blocks(a, b)
         ]
 
-    def _lines(self, body: int, run: Run) -> int:
+    def _lines(self, body: Key, run: Run) -> int:
         """Return the number of lines of a run of a body."""
         inside = [s.lines for s in self.bodies[body] if run[0] <= s.start and s.end <= run[1]]
         return inside[-1][1] - inside[0][0] + 1
@@ -97,13 +104,13 @@ class Definition:
         is_large = min(a[1] - a[0], b[1] - b[0]) >= self.min_nodes
         return is_large and _similarity(x, y) >= self.threshold and bits >= MIN_BITS
 
-    def matched(self, x: int, y: int) -> list[tuple[Run, Run]]:
+    def matched(self, x: Key, y: Key) -> list[tuple[Run, Run]]:
         """Return the pairs of longest equal runs of two bodies, and of alike statements."""
         if (x, y) not in self._matched:
             self._matched[x, y] = [*self._equal(x, y), *self._alike(x, y)]
         return self._matched[x, y]
 
-    def _equal(self, x: int, y: int) -> list[tuple[Run, Run]]:
+    def _equal(self, x: Key, y: Key) -> list[tuple[Run, Run]]:
         a, b = self.bodies[x], self.bodies[y]
         found = []
         for i, j in product(range(len(a)), range(len(b))):
@@ -117,7 +124,7 @@ class Definition:
                 found.append(((a[i].start, a[i + n - 1].end), (b[j].start, b[j + n - 1].end)))
         return [(one, other) for one, other in found if one < other]
 
-    def _alike(self, x: int, y: int) -> list[tuple[Run, Run]]:
+    def _alike(self, x: Key, y: Key) -> list[tuple[Run, Run]]:
         found = []
         for one, other in product(self.bodies[x], self.bodies[y]):
             a, b = (one.start, one.end), (other.start, other.end)
@@ -128,16 +135,17 @@ class Definition:
                     found.append((a, b))
         return found
 
-    def _inside(self, statement: Statement) -> list[int]:
+    def _inside(self, statement: Statement) -> list[Key]:
         """Return the bodies of a statement that lie in no other statement inside it."""
-        inner = [body for body in self.bodies if statement.start <= body < statement.end]
+        inner = [body for body in self.bodies if statement.start <= body[0] < statement.end]
         inside = {node.end - 1 for body in inner for node in self.bodies[body]}
 
-        def is_direct(body: int) -> bool:
-            while body != statement.end - 1:
-                if body in inside:
+        def is_direct(body: Key) -> bool:
+            node = body[0]
+            while node != statement.end - 1:
+                if node in inside:
                     return False
-                body = self.parent[body]
+                node = self.parent[node]
             return True
 
         return [body for body in inner if is_direct(body)]

@@ -8,7 +8,6 @@ import numpy as np
 
 from treedot._runtime.array_types import IntArray
 from treedot._runtime.jit import njit_borrowing
-from treedot._runtime.sorted_arrays import runs
 from treedot.errors import ParameterError
 from treedot.trees import Forest
 
@@ -16,8 +15,9 @@ from treedot.trees import Forest
 class Statements(NamedTuple):
     """The statements of files, body by body; those of a body are in source order.
 
-    A body is a node whose children are statements: a block, the body of a class, a file. So consecutive
-    statements of a body, a run, are consecutive nodes of the forest.
+    A body is a node whose children are statements: a block, the body of a class, a file. Where something else
+    lies between them, as an ignored function does, another body begins. So consecutive statements of a body,
+    a run, are consecutive nodes of the forest.
     """
 
     node: IntArray  # the roots of the statements, in the forest of files
@@ -55,15 +55,17 @@ def statements_of(files: Forest) -> Statements:
     parent = files.parent[node].astype(np.int64)
     order = np.lexsort((node, parent))
     node, parent, tree, rows = node[order], parent[order], tree[order], rows[order]
-    bodies, start = runs(parent)
-    sizes = np.diff(start)
+    first = node + 1 - files.subtree_size[node]
+    is_next = (parent[1:] == parent[:-1]) & (first[1:] == node[:-1] + 1)
+    start = np.append(np.flatnonzero(np.append(True, ~is_next)[: len(node)]), len(node))
+    bodies, sizes = parent[start[:-1]], np.diff(start)
     around = np.full(len(bodies), -1, np.int64)
     statement_at = np.full(files.n_nodes, -1, np.int64)
     statement_at[node] = np.arange(len(node))
     _enclosing(bodies, files.parent, statement_at, around)
     return Statements(
         node,
-        node + 1 - files.subtree_size[node],
+        first,
         tree,
         rows[:, 1:3],
         rows[:, 3:5],

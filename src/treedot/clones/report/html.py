@@ -34,8 +34,9 @@ given.</dd>
 change.</dd>
 <dt>block</dt><dd>The members are statements inside of different functions, classes or scripts; the names
 are those of the functions around them.</dd>
-<dt>score</dt><dd>How much there is to save: the rarity of the shared constructs in bits, times the
-similarity, times the square root of the number of copies beyond the first.</dd>
+<dt>score</dt><dd>How much there is to save: it grows with the size, the rarity of the shared constructs
+and the similarity, averaged over all pairs of members. It falls with the number of copies, which take longer
+to read.</dd>
 </dl></details>
 """
 

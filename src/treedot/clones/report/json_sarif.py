@@ -107,6 +107,7 @@ def figures(finding: Finding) -> dict[str, Any]:
         "band": group.band,
         "score": round(group.score, 3),
         "similarity": round(group.similarity, 6),
+        "mean_similarity": round(group.mean_similarity, 6),
         "agreement": None if group.agreement is None else round(group.agreement, 6),
         "bits": round(group.bits, 3),
         "nodes": group.nodes,

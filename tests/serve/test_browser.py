@@ -8,6 +8,8 @@ from components import component
 from treedot.cli import main
 from treedot.serve.topics.status import EXAMPLES
 
+pytestmark = pytest.mark.slow
+
 expect = component("chromium").expect
 FUNCTION = (
     "def mean(values):\n    total = 0\n    for value in values:\n        total += value\n    return total\n"

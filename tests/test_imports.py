@@ -59,11 +59,13 @@ NO_ROWS = {  # and no SciPy either
     "dups": ["dups", "code", "--min-nodes", "2"],
     "cache": ["cache"],
 }
+PAGES = ("compare", "estimates", "decode")  # of a server
 STATEMENTS = {
     "TreeIndex.open": "from treedot import TreeIndex; TreeIndex.open('trees.index').search(['(S (A a))'])",
     "TreeIndex.build": "from treedot import TreeIndex; TreeIndex.build(['(A b)'], 'new').add(['(A c)'])",
     "nearest": "import numpy, treedot; treedot.nearest(numpy.eye(3), k=1)",
     "LinearModel": "from treedot import LinearModel; LinearModel.load('model').predict(['(T (A a) (C b))'])",
+    "explain_pair": "from treedot import explain_pair; explain_pair('(A b)', '(A b)')",
     "compare": "from treedot import compare; compare('(A b)', '(A c)')",
 }
 
@@ -173,6 +175,15 @@ def test_a_second_run_of_dups_loads_neither_although_the_first_did(folder):
 def test_a_worker_that_encodes_loads_no_scikit_learn(folder):
     statement = "from treedot import batch; assert not batch.do_shard('parts', 0).error"
     assert loaded_by(statement, folder, ("sklearn", "scipy.stats")) == []  # PyArrow loads pandas
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_worker_of_a_server_loads_no_scikit_learn(page, folder):
+    statement = (
+        "from treedot.serve.answers import Given; from treedot.serve.work import answered; "
+        f"assert answered({page!r}, True, {{'a': '(A b)', 'b': '(A c)'}}, Given()).status == 200"
+    )
+    assert loaded_by(statement, folder, HEAVY) == []
 
 
 def test_a_process_that_parses_loads_neither(folder):

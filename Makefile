@@ -7,8 +7,8 @@ unexport PYTHONDONTWRITEBYTECODE  # without bytecode, every process of the tests
 
 .PHONY: help demo test quick uncompiled check bench fuzz kills docs dist clean
 
-# Workers fill the cores: threads of BLAS beside them would only wait for each other.
-PYTEST = OPENBLAS_NUM_THREADS=1 TREEDOT_COMPILE=$(COMPILE) $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
+# Workers fill the cores: threads of BLAS and OpenMP beside them would only wait for each other.
+PYTEST = OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 TREEDOT_COMPILE=$(COMPILE) $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
 COMPILE := always  # whatever the work, so that the tests are those of compiled code
 # Of the readers, those of brackets and of the units of source code have compiled code.
 CORE := $(addprefix tests/,trees readers/brackets readers/code/test_units.py _runtime/test_hashing.py vectors/dense vectors/sparse vectors/test_encoders.py vectors/test_spec.py kernels)

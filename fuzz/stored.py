@@ -96,7 +96,7 @@ def _vector_parquet() -> list[bytes]:
 
 def _parts() -> list[bytes]:
     def write(path: Path, vectorizer: Any) -> None:
-        work = Encoding(vectorizer)
+        work = Encoding.of(vectorizer)
         with PartFile(path, work.metadata) as part:
             for some in (_forest()[:3], _forest()[3:]):
                 part.write(vector_columns(work.transform(some)), some.columns)

@@ -4,13 +4,14 @@ Small work runs without compiled code, so without Numba; and what uses stored mo
 libraries that only training needs.
 """
 
+import json
 import os
 import subprocess
 import sys
 
 import pytest
 
-from treedot import TreeClassifier, TreeIndex
+from treedot import TreeClassifier, TreeIndex, batch
 from treedot.models import TreeMetric
 
 pytestmark = pytest.mark.slow
@@ -34,6 +35,7 @@ COMMANDS = {
     "info of a metric": ["info", "metric"],
     "info of an index": ["info", "trees.index"],
     "info of a vectorizer": ["info", "vectorizer.bin"],
+    "batch encode": ["batch", "encode", "trees.txt", "-o", "rows/", "--workers", "1"],
     "kernel of vectors": ["kernel", "--vectors", "sparse", "trees.txt", "trees.txt"],
 }
 NOT_COMPILED = {  # commands on a few trees, which load no Numba
@@ -57,11 +59,13 @@ NO_ROWS = {  # and no SciPy either
     "dups": ["dups", "code", "--min-nodes", "2"],
     "cache": ["cache"],
 }
+PAGES = ("compare", "estimates", "decode")  # of a server
 STATEMENTS = {
     "TreeIndex.open": "from treedot import TreeIndex; TreeIndex.open('trees.index').search(['(S (A a))'])",
     "TreeIndex.build": "from treedot import TreeIndex; TreeIndex.build(['(A b)'], 'new').add(['(A c)'])",
     "nearest": "import numpy, treedot; treedot.nearest(numpy.eye(3), k=1)",
     "LinearModel": "from treedot import LinearModel; LinearModel.load('model').predict(['(T (A a) (C b))'])",
+    "explain_pair": "from treedot import explain_pair; explain_pair('(A b)', '(A b)')",
     "compare": "from treedot import compare; compare('(A b)', '(A c)')",
 }
 
@@ -77,6 +81,7 @@ def folder(tmp_path_factory):
     for name, body in (("one.py", "    total = 0\n"), ("two.py", "    print(a)\n    del a\n")):
         (made / "code" / name).write_text(f"def add(a, b):\n{body}{BLOCK}")
     TreeIndex.build(TREES, made / "trees.index")
+    batch.plan_encode(made / "trees.txt", made / "parts", FragmentVectorizer(n_features=None).fit(TREES))
     dense = DistributedTreeVectorizer(n_components=256)
     save_vectors(made / "dense.npy", dense.transform(TREES), dense)
     FragmentVectorizer(n_features=None).fit(TREES).save(made / "vectorizer.bin")
@@ -87,18 +92,23 @@ def folder(tmp_path_factory):
     return made
 
 
-def loaded_by(statement, folder, names=HEAVY, **environment):
-    """Return which of some libraries, by default the heavy ones, a statement loads in its own process."""
-    loaded = f"print('loaded:', *(name for name in {names} if name in sys.modules))"
+def run(program, folder, **environment):
+    """Run a program in its own process; return what it prints."""
     done = subprocess.run(
-        [sys.executable, "-c", f"import sys\n{statement}\n{loaded}"],
+        [sys.executable, "-c", f"import sys\n{program}"],
         capture_output=True,
         text=True,
         cwd=folder,
         env=os.environ | {"TREEDOT_CACHE_DIR": str(folder / "cache"), **environment},
     )
     assert done.returncode == 0, done.stderr
-    return done.stdout.rsplit("loaded:", 1)[1].split()
+    return done.stdout
+
+
+def loaded_by(statement, folder, names, **environment):
+    """Return which of some libraries a statement loads in its own process."""
+    loaded = f"print('loaded:', *(name for name in {names} if name in sys.modules))"
+    return run(f"{statement}\n{loaded}", folder, **environment).rsplit("loaded:", 1)[1].split()
 
 
 def command(arguments):
@@ -111,24 +121,46 @@ except SystemExit as end:  # of --help
 assert code == 0"""
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_commands_that_train_nothing_load_no_scikit_learn(name, folder):
-    assert loaded_by(command(COMMANDS[name]), folder) == []
+def commands(arguments):
+    return {name: command(each) for name, each in arguments.items()}
 
 
-@pytest.mark.parametrize("name", STATEMENTS)
-def test_functions_that_train_nothing_load_no_scikit_learn(name, folder):
-    assert loaded_by(STATEMENTS[name], folder) == []
+def loaded_by_each(statements, folder, names):
+    """Return which of some libraries each statement is the first to load; one process runs all of them."""
+    program = [f"import json\nfrom treedot._runtime import jit\nloaded, watched = {{}}, set({names})"]
+    for name, statement in statements.items():
+        program.append("jit._switch._spent = 0.0  # each decides by its own work whether compiled code pays")
+        program.append(statement)
+        program.append(f"loaded[{name!r}] = sorted(watched & set(sys.modules))")
+        program.append(f"watched -= set(loaded[{name!r}])")
+    program.append("print(json.dumps(loaded))")
+    done = run("\n".join(program), folder)
+    return json.loads(done.splitlines()[-1])
+
+
+@pytest.fixture(scope="module")
+def loaded(folder):
+    """Return the libraries that each command and statement has loaded, by the name of its group."""
+    return {
+        "heavy": loaded_by_each(commands(COMMANDS) | STATEMENTS, folder, HEAVY),
+        "compiler": loaded_by_each(commands(NOT_COMPILED), folder, (COMPILER, *HEAVY)),
+        "scipy": loaded_by_each(commands(NO_ROWS), folder, (COMPILER, "scipy", *HEAVY)),
+    }
+
+
+@pytest.mark.parametrize("name", [*COMMANDS, *STATEMENTS])
+def test_commands_and_functions_that_train_nothing_load_no_scikit_learn(name, loaded):
+    assert loaded["heavy"][name] == []
 
 
 @pytest.mark.parametrize("name", NOT_COMPILED)
-def test_commands_on_a_few_trees_load_no_compiler(name, folder):
-    assert loaded_by(command(NOT_COMPILED[name]), folder, [COMPILER, *HEAVY]) == []
+def test_commands_on_a_few_trees_load_no_compiler(name, loaded):
+    assert loaded["compiler"][name] == []
 
 
 @pytest.mark.parametrize("name", NO_ROWS)
-def test_commands_on_a_few_trees_without_rows_load_no_scipy_either(name, folder):
-    assert loaded_by(command(NO_ROWS[name]), folder, [COMPILER, "scipy", *HEAVY]) == []
+def test_commands_on_a_few_trees_without_rows_load_no_scipy_either(name, loaded):
+    assert loaded["scipy"][name] == []
 
 
 def test_a_second_run_of_dups_loads_neither_although_the_first_did(folder):
@@ -138,6 +170,20 @@ def test_a_second_run_of_dups_loads_neither_although_the_first_did(folder):
     dups = command(["dups", "code", "--min-nodes", "3"])
     assert loaded_by(dups, folder, [COMPILER], TREEDOT_COMPILE="always", **own) == [COMPILER]
     assert loaded_by(dups, folder, [COMPILER, "scipy", *HEAVY], **own) == []
+
+
+def test_a_worker_that_encodes_loads_no_scikit_learn(folder):
+    statement = "from treedot import batch; assert not batch.do_shard('parts', 0).error"
+    assert loaded_by(statement, folder, ("sklearn", "scipy.stats")) == []  # PyArrow loads pandas
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_worker_of_a_server_loads_no_scikit_learn(page, folder):
+    statement = (
+        "from treedot.serve.answers import Given; from treedot.serve.work import answered; "
+        f"assert answered({page!r}, True, {{'a': '(A b)', 'b': '(A c)'}}, Given()).status == 200"
+    )
+    assert loaded_by(statement, folder, HEAVY) == []
 
 
 def test_a_process_that_parses_loads_neither(folder):

@@ -15,14 +15,15 @@ from treedot.parameters import COMPOSITIONS, RESTS
 pytestmark = pytest.mark.slow
 
 EVERYTHING = """
-from treedot import FragmentVectorizer, SubsetTreeKernel, nearest, read_trees
-from treedot.vectors import DenseEncoder, DenseSpec
+from treedot import SubsetTreeKernel, nearest, read_trees
+from treedot.vectors import DenseEncoder, DenseSpec, SparseEncoder, SparseSpec
+from treedot.vectors.spec import default_damping
 from treedot.parameters import COMPOSITIONS, RESTS
 forest = read_trees(["(S (NP (DT a) (NN tree)) (VP grows))", "(S (NP (DT a) (NN bird)) (VP sings))"])
 for composition in COMPOSITIONS:
     DenseEncoder(DenseSpec(256, composition=composition)).encode(forest)
 for rest in (None, *RESTS):
-    rows = FragmentVectorizer(rest=rest).fit_transform(forest)
+    rows = SparseEncoder(SparseSpec(rest=rest, damping=default_damping(rest))).encode(forest)
 nearest(rows, k=1)
 print(SubsetTreeKernel(decay=0.5).gram(forest)[0, 1])
 """
@@ -174,7 +175,11 @@ def test_large_work_does():
 
 
 def test_the_choice_can_be_forced():
-    assert by_itself(SMALL, TREEDOT_COMPILE="always") == ["True"]
+    smallest = (
+        "import sys, treedot; treedot.SubtreeKernel()(*['(S (A a))'] * 2); print('numba' in sys.modules)"
+    )
+    assert by_itself(smallest) == ["False"]
+    assert by_itself(smallest, TREEDOT_COMPILE="always") == ["True"]
     wrong = subprocess.run(
         [sys.executable, "-c", "import treedot; treedot.SubsetTreeKernel()"],
         env={**os.environ, "TREEDOT_COMPILE": "sometimes"},

@@ -62,6 +62,7 @@ def test_a_second_run_reads_the_cache_and_lists_the_same(code, capsys, tmp_path_
     assert places(capsys) == places(capsys)
 
 
+@pytest.mark.slow
 def test_a_second_run_searches_nothing_and_loads_no_compiled_code(code, monkeypatch, tmp_path_factory):
     """The first run has compiled code, so that one that searches would have loaded it."""
     pytest.importorskip("numba")

@@ -35,6 +35,7 @@ def run(name, *arguments):
     importlib.import_module(f"examples.{name}").main(list(arguments))
 
 
+@pytest.mark.slow
 @pytest.mark.corpus
 @pytest.mark.parametrize("name", CORPORA)
 def test_an_example_of_a_corpus_ends_in_a_page(name, tmp_path, capsys):

@@ -34,6 +34,7 @@ def label_parts(a, b, decay):
     return parts
 
 
+@pytest.mark.slow
 @given(
     st.lists(trees(max_leaves=6), min_size=1, max_size=4), st.integers(0, 9), st.sampled_from([0.0, 0.4, 1.0])
 )

@@ -11,6 +11,7 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 from benchmarks.timing import cpu_seconds, exponent
+from matplotlib import pyplot as plt
 from paper.__main__ import main
 from paper.classify import as_bits, choose_cost, classified, from_bits, mcnemar, t_test
 from paper.corpora import COUNTS, Corpora
@@ -161,6 +162,7 @@ def test_all_experiments_run_and_a_second_run_has_nothing_to_do(folder, tmp_path
     said.clear()
     monkeypatch.setattr("paper._report", lambda *_: target)  # which would be drawn anew all the same
     run(EXPERIMENTS, folder, tmp_path / "out", say=said.append, settings=TINY, counts=COUNTS_HERE)
+    plt.close("all")  # as the report would have done
     assert not [line for line in said if "step 1" in line]
     assert (target.parent / "fig4.json").read_bytes() == before
 
@@ -380,6 +382,7 @@ def test_a_slice_of_the_corpora_agrees_with_the_paper(decay, monkeypatch):
 
 def test_the_sample_needs_no_data_and_says_what_can_be_compared(tmp_path, monkeypatch, briefly_timed):
     monkeypatch.setattr("treedot._pages.page._png", lambda _: "")
+    monkeypatch.setattr(Section, "draw", lambda *_: None)  # by the same code as of the paper's data
     monkeypatch.setattr("paper.SAMPLE", replace(TINY, sample=True, trees=60))
     said = []
     target = run(EXPERIMENTS, None, tmp_path / "out", sample=True, say=said.append)

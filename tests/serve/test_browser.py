@@ -8,6 +8,8 @@ from components import component
 from treedot.cli import main
 from treedot.serve.topics.status import EXAMPLES
 
+pytestmark = pytest.mark.slow
+
 expect = component("chromium").expect
 FUNCTION = (
     "def mean(values):\n    total = 0\n    for value in values:\n        total += value\n    return total\n"
@@ -128,6 +130,7 @@ def test_an_edit_counts_however_late_the_script_comes(page, address):
     page.goto(f"{address}/compare?a=(A b)&b=(A b)", wait_until="commit")
     page.locator("[name=b]").fill("(A c)")
     page.wait_for_url("**b=%28A+c%29**")
+    assert page.locator("[name=b]").input_value() == "(A c)"
 
 
 def test_trees_are_read_back_when_asked(page, address):

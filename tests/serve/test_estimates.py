@@ -6,6 +6,7 @@ import pytest
 from strategies import random_forest
 from treedot import DistributedTreeVectorizer, SubsetTreeKernel
 from treedot.errors import LimitError, ParameterError
+from treedot.serve import estimates
 from treedot.serve.comparing import Pair
 from treedot.serve.decoding import ReadBack
 from treedot.serve.estimates import SEEDS, Estimates
@@ -77,9 +78,9 @@ def test_trees_of_one_node_have_no_kernel():
     assert set(found.ladder[0].values) == {0.0}
 
 
-def test_estimates_that_would_take_too_long_are_refused():
-    trees = random_forest(0, 2, nodes=900)
-    a, b = (str(tree) for tree in trees)
+def test_estimates_that_would_take_too_long_are_refused(monkeypatch):
+    monkeypatch.setattr(estimates, "MAX_SECONDS", estimates.MAX_SECONDS / 10)
+    a, b = map(str, random_forest(0, 2, nodes=90))
     with pytest.raises(LimitError, match="smaller d"):
         estimated(a, b, components=COMPONENTS[-1], composition="convolution")
     assert estimated(a, b, components=256, composition="convolution").ladder

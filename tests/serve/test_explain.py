@@ -103,6 +103,7 @@ def test_a_model_that_is_replaced_is_used_whole(tmp_path, start):
         assert classes() == ["x", "y"]
 
 
+@pytest.mark.slow
 def test_every_explanation_is_by_the_old_model_or_the_new_one(tmp_path, start):
     path = tmp_path / "questions.model"
     trees = ["(S (A a))", "(S (B b))"] * 5

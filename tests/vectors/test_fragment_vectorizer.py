@@ -484,6 +484,7 @@ def test_the_nearest_rows_with_a_dense_rest_are_those_of_their_products():
     assert found.shape == (120, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.corpus
 def test_default_rows_classify_questions_as_the_exact_kernel_does():
     train, test = (read_trees(corpus(f"qc_{part}.tsv.gz")) for part in ("train", "test"))

@@ -6,27 +6,6 @@ coordination, every engine writes the same bytes, and an interrupted run resumes
 holds for ``fit``, in which processes train one model together.
 """
 
-from treedot.batch.duplicates import find_duplicates
-from treedot.batch.fitting import fit
-from treedot.batch.jobs import encode, plan_encode, plan_predict, predict
-from treedot.batch.run import Done
-from treedot.batch.shard import Outcome, do_shard
-from treedot.batch.status import Status, status
-from treedot.batch.streaming import train_files
-from treedot.readers.ranges import Reading
+from treedot._runtime.lazy import exports
 
-__all__ = [
-    "Done",
-    "Outcome",
-    "Reading",
-    "Status",
-    "do_shard",
-    "encode",
-    "find_duplicates",
-    "fit",
-    "plan_encode",
-    "plan_predict",
-    "predict",
-    "status",
-    "train_files",
-]
+__getattr__, __dir__, __all__ = exports(__name__, __file__)

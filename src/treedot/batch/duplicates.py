@@ -30,13 +30,13 @@ import numpy as np
 from treedot._runtime.array_types import Array, BoolArray, IntArray
 from treedot._runtime.sorted_arrays import locate
 from treedot._storage.locks import lock
+from treedot.batch.finished import DUPLICATES, PAIRS, is_complete
 from treedot.batch.pair_index import PairIndex
 from treedot.batch.pair_search import A_LIMIT, is_planned, plan_pair_search
 from treedot.batch.part_file import check_parts, read_part, with_files, write_result
 from treedot.batch.plan import Plan
 from treedot.batch.production_lists import ProductionLists
 from treedot.batch.run import OnDone, Paths, Workers, planned, run
-from treedot.batch.status import DUPLICATES, PAIRS, is_complete
 from treedot.clones.duplicates import MIN_NODES, THRESHOLD, OnLimit, checked_settings
 from treedot.clones.groups import DuplicateGroup, Partner
 from treedot.clones.information import Information, in_languages, languages_of, trees_of_languages

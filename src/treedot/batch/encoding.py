@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -16,9 +15,9 @@ from treedot.errors import ParameterError, SourceError
 from treedot.kernels.word_vectors import WordVectors
 from treedot.readers import read_trees
 from treedot.trees import Forest
-from treedot.vectors.distributed_tree_vectorizer import DistributedTreeVectorizer
-from treedot.vectors.fragment_vectorizer import FragmentVectorizer
+from treedot.vectors.dense.encoding import DenseEncoding
 from treedot.vectors.parts import vector_metadata
+from treedot.vectors.sparse.fitted_rows import FittedRows
 from treedot.vectors.spec import DenseSpec, spec_from_dict
 from treedot.vectors.writers import describe, vector_columns
 
@@ -28,27 +27,39 @@ VECTORIZER = "_vectorizer"
 class Encoding(Work):
     """Trees to vectors."""
 
-    def __init__(self, vectorizer: Any) -> None:
-        if not isinstance(vectorizer, (FragmentVectorizer, DistributedTreeVectorizer)):
-            raise ParameterError(
-                "vectorizer must be a FragmentVectorizer or a DistributedTreeVectorizer, not "
-                f"{type(vectorizer).__name__}"
-            )
-        if getattr(vectorizer, "device", "cpu") != "cpu":
+    def __init__(self, encoding: FittedRows | DenseEncoding) -> None:
+        if isinstance(encoding, FittedRows):  # with one thread, since there is one process per core already
+            encoding = encoding._replace(parameters={**(encoding.parameters or {}), "n_jobs": 1})
+        elif encoding.device != "cpu":
             raise ParameterError("parts are encoded on the CPU: remove device, or use GpuEncoder")
-        self._vectorizer = copy.copy(vectorizer)
-        self._vectorizer.n_jobs = 1  # there is one process per core already
-        self._spec = self._vectorizer.spec  # a reference to the words, not a copy: their file is read once
-        self.fingerprint = str(getattr(vectorizer, "fingerprint", self._spec.fingerprint))
+        self._encoding = encoding
+        self._spec = encoding.spec
+        self.fingerprint = (encoding if isinstance(encoding, FittedRows) else encoding.spec).fingerprint
+
+    @classmethod
+    def of(cls, vectorizer: Any) -> Encoding:
+        """Return the work of a vectorizer, or of what it encodes with."""
+        if isinstance(vectorizer, (FittedRows, DenseEncoding)):
+            return cls(vectorizer)
+        from treedot.vectors import DistributedTreeVectorizer, FragmentVectorizer  # needs scikit-learn
+
+        if isinstance(vectorizer, FragmentVectorizer):
+            return cls(vectorizer._rows())
+        if isinstance(vectorizer, DistributedTreeVectorizer):
+            return cls(vectorizer._encoding)
+        raise ParameterError(
+            "vectorizer must be a FragmentVectorizer or a DistributedTreeVectorizer, not "
+            f"{type(vectorizer).__name__}"
+        )
 
     @classmethod
     def load(cls, folder: Path, vectors: dict[str, Any]) -> Encoding:
-        """Load the vectorizer that ``save`` wrote to a folder; ``vectors`` describes it."""
+        """Load the encoding that ``save`` wrote to a folder; ``vectors`` describes it."""
         spec = spec_from_dict({name: x for name, x in vectors.items() if name != "learned"})
         if not isinstance(spec, DenseSpec):
-            return cls(FragmentVectorizer.load(folder / VECTORIZER))
+            return cls(FittedRows.load(folder / VECTORIZER))
         words = None if spec.similarity is None else _kept_words(folder / VECTORIZER, spec.similarity)
-        return cls(DistributedTreeVectorizer._of_spec(spec, words))
+        return cls(DenseEncoding(spec, words))
 
     @property
     def vectors(self) -> dict[str, Any]:
@@ -62,10 +73,10 @@ class Encoding(Work):
 
     def save(self, folder: Path) -> None:
         """Write the fitted state of the vectorizer, or its word vectors, to a folder."""
-        if isinstance(self._vectorizer, FragmentVectorizer):
-            self._vectorizer.save(folder / VECTORIZER)
-        elif self._vectorizer._words is not None:
-            write_arrays(folder / VECTORIZER, {}, self._vectorizer._words.arrays())
+        if isinstance(self._encoding, FittedRows):
+            self._encoding.save(folder / VECTORIZER)
+        elif self._encoding.words is not None:
+            write_arrays(folder / VECTORIZER, {}, self._encoding.words.arrays())
 
     @cached_property
     def metadata(self) -> dict[bytes, bytes]:
@@ -75,7 +86,7 @@ class Encoding(Work):
 
     def transform(self, forest: Forest) -> Any:
         """Return the vectors of some trees."""
-        return self._vectorizer.transform(forest)
+        return self._encoding.transform(forest, 1)
 
     @property
     def row_bytes(self) -> int:

@@ -82,7 +82,7 @@ def encode(
     by = Workers(client, workers, share)
     by.check()
     folder = checked_path("out", out)
-    plan = planned(paths, folder, Encoding(vectorizer), reading, shard_size)
+    plan = planned(paths, folder, Encoding.of(vectorizer), reading, shard_size)
     return run(folder, plan, by, on_done)
 
 
@@ -176,7 +176,7 @@ def plan_encode(
     --------
     do_shard : Makes one part.
     """
-    return len(planned(paths, checked_path("out", out), Encoding(vectorizer), reading, shard_size).shards)
+    return len(planned(paths, checked_path("out", out), Encoding.of(vectorizer), reading, shard_size).shards)
 
 
 def plan_predict(

@@ -12,10 +12,10 @@ import numpy as np
 from treedot._storage.files import remove_stale
 from treedot._storage.locks import lock
 from treedot.batch.engines import check_client, opened
+from treedot.batch.finished import rows_of_shards
 from treedot.batch.plan import Plan, check_folder, find_inputs
 from treedot.batch.retries import first_failure, outcomes
 from treedot.batch.shard import Outcome, do_shard, load_work, note_failure
-from treedot.batch.status import rows_of_shards
 from treedot.batch.work import Work
 from treedot.errors import IncompleteError, ParameterError, TreedotError
 from treedot.readers.ranges import Reading, checked_reading

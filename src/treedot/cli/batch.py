@@ -16,7 +16,13 @@ from treedot.cli.pipes import note, show
 from treedot.cli.progress import Progress, report_passes
 from treedot.cli.reading import Skipped
 from treedot.cli.training import add_training, resumable, show_streamed, training_settings
-from treedot.cli.vector_options import add_encoding, add_streamed_rows, check_options, make_vectorizer
+from treedot.cli.vector_options import (
+    add_encoding,
+    add_streamed_rows,
+    check_options,
+    make_encoding,
+    make_vectorizer,
+)
 from treedot.errors import ParameterError
 from treedot.languages import LANGUAGES
 
@@ -65,7 +71,7 @@ def _encode(options: argparse.Namespace) -> None:
     """
     options.vectors = options.vectors or ("sparse" if options.kernel is None else "dense")
     check_options(options)
-    _make_parts(options, td.batch.encode, make_vectorizer(options))
+    _make_parts(options, td.batch.encode, make_encoding(options))
 
 
 def _add_predict(command: argparse.ArgumentParser) -> None:
@@ -155,8 +161,8 @@ def _dups(options: argparse.Namespace) -> None:
 
     Example: treedot batch dups 'trees/*.parquet' -o dups/ --workers 8
     """
+    from treedot.batch.finished import DUPLICATES
     from treedot.batch.plan import find_inputs
-    from treedot.batch.status import DUPLICATES
     from treedot.readers.sources import format_of
 
     for source in find_inputs(options.trees, options.format, Path(options.output)):

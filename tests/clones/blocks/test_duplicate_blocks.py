@@ -158,6 +158,7 @@ def in_c(name: str, *lines: str) -> str:
     return "\n".join([f"void {name}(int a) {{", *lines, "}"])
 
 
+@pytest.mark.slow
 def test_code_in_another_language_does_not_make_a_block_rare():
     block = [
         "int b = a * 2 + g(a);",

@@ -89,7 +89,7 @@ def explain_metric(metric: Metric, a: Any, b: Any, *, n_fragments: int = 10) -> 
     --------
     >>> from treedot.models import TreeMetric, explain
     >>> trees = [f"(S (NP (N {who})) (VP (V {what})))" for what in ("runs", "eats") for who in "abcd"]
-    >>> metric = TreeMetric(shrinkage=1.0).fit(trees, ["run"] * 4 + ["eat"] * 4).metric_
+    >>> metric = TreeMetric(n_columns=512, shrinkage=1.0).fit(trees, ["run"] * 4 + ["eat"] * 4).metric_
     >>> found = explain.explain_metric(metric, trees[0], trees[1], n_fragments=2)
     >>> print(*(share.fragment for share in found.fragments_a), sep="; ")
     (V runs); (VP (V runs))

@@ -12,11 +12,11 @@ from treedot._runtime.array_types import FloatArray, IntArray
 from treedot.kernels import BoundedTreeKernel, SubsetTreeKernel
 from treedot.kernels.kernel import Kernel
 from treedot.kernels.tree_kernel import TreeKernel, checked_tree_kernel, unit
+from treedot.models.explain.listed_fragments import BUDGET, LEAVES, fragment_encoder, is_counted, log_norms
 from treedot.models.explain.pair_shares import kernel_shares
 from treedot.models.explain.removal import removal_values
 from treedot.models.explain.shares import node_shares
 from treedot.models.explain.shown import Shown
-from treedot.models.explain.tree_parts import BUDGET, LEAVES, fragment_encoder, is_counted, log_norms
 from treedot.models.explain.tree_values import REMOVAL, SHAPLEY
 from treedot.parameters import checked_integer
 from treedot.readers import read_tree

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import compress
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from treedot.errors import LimitError
-from treedot.models.explain.linear import LinearFunction, Part
 from treedot.models.inputs.table import Table
 from treedot.trees import Forest, Tree
+
+if TYPE_CHECKING:  # needs scikit-learn
+    from treedot.models.explain.linear import LinearFunction, Part
 
 BATCH_NODES = 2**16
 MAX_NODES = 2**25  # nodes of all pruned trees together

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from typing import NamedTuple, TypeGuard
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from treedot.errors import LimitError
 from treedot.kernels import BoundedTreeKernel, SubsetTreeKernel
 from treedot.kernels.tree_kernel import TreeKernel, unit
 from treedot.models.explain.linear import Part
+from treedot.models.explain.listed_fragments import BUDGET, LEAVES, fragment_encoder, is_counted, log_norms
 from treedot.models.explain.pair_shares import weighted_shares
 from treedot.models.explain.removal import removal_values
 from treedot.models.explain.shares import node_shares
@@ -24,15 +24,10 @@ from treedot.trees import Forest, Tree
 from treedot.vectors.dense.reference import fragment_vector
 from treedot.vectors.distributed_tree_vectorizer import DistributedTreeVectorizer
 from treedot.vectors.fragment_vectorizer import FragmentVectorizer
-from treedot.vectors.sparse.encoder import SparseEncoder
 from treedot.vectors.sparse.occurrences import Occurrences, fragment_at
-from treedot.vectors.spec import SparseSpec
 
 BEYOND = "fragments beyond the budget"
-LEAVES = "equal leaves"
-BUDGET = 4  # of the fragments that are listed
 MAX_FRAGMENT_VECTORS = 4000  # distinct fragments whose dense vectors are computed: less than a second
-N_COLUMNS = 2**30  # in which fragments hardly ever collide
 
 
 Listed = tuple[FloatArray, Callable[[int], FragmentShare]]  # contributions of fragments, and their shares
@@ -89,30 +84,6 @@ def with_terms(found: ExplainedTree, part: Part, forest: Forest, row: int, sign:
         values=found.values._replace(node_values=node_values, contribution=whole),
         listed=[*found.listed, (contributions, share)],
     )
-
-
-def is_counted(kernel: object) -> TypeGuard[SubsetTreeKernel]:
-    """Whether a kernel is a subset tree kernel that weighs fragments by how often they occur."""
-    return isinstance(kernel, SubsetTreeKernel) and kernel.weighting == "count"
-
-
-def fragment_encoder(decay: float, budget: int | None, n_features: int = N_COLUMNS) -> SparseEncoder:
-    """Return the encoder of rows whose dot products are the kernel of bounded fragments."""
-    spec = SparseSpec(
-        n_features=n_features, decay=decay, budget=budget, damping="linear", normalize=False, dtype="float64"
-    )
-    return SparseEncoder(spec)
-
-
-def log_norms(kernel: TreeKernel, forest: Forest) -> FloatArray:
-    """Return the logarithms of the lengths by which a kernel divides; 0 if it is not normalised.
-
-    Trees of length 0 have the length infinity here, since their kernels are 0.
-    """
-    if not kernel.normalize:
-        return np.zeros(len(forest))
-    own = kernel.log_norms(forest)
-    return np.where(own == -math.inf, math.inf, own)
 
 
 def _of_fragments(

@@ -1,0 +1,13 @@
+from treedot.batch.duplicates import find_duplicates as find_duplicates
+from treedot.batch.finished import Status as Status
+from treedot.batch.finished import status as status
+from treedot.batch.fitting import fit as fit
+from treedot.batch.jobs import encode as encode
+from treedot.batch.jobs import plan_encode as plan_encode
+from treedot.batch.jobs import plan_predict as plan_predict
+from treedot.batch.jobs import predict as predict
+from treedot.batch.run import Done as Done
+from treedot.batch.shard import Outcome as Outcome
+from treedot.batch.shard import do_shard as do_shard
+from treedot.batch.streaming import train_files as train_files
+from treedot.readers.ranges import Reading as Reading

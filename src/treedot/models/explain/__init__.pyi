@@ -1,0 +1,15 @@
+from treedot.models.explain.decision import Explanation as Explanation
+from treedot.models.explain.decision import explain as explain
+from treedot.models.explain.decision import explain_by_removal as explain_by_removal
+from treedot.models.explain.metric import MetricExplanation as MetricExplanation
+from treedot.models.explain.metric import explain_metric as explain_metric
+from treedot.models.explain.model import ClassFragments as ClassFragments
+from treedot.models.explain.model import FragmentWeight as FragmentWeight
+from treedot.models.explain.model import ModelExplanation as ModelExplanation
+from treedot.models.explain.model import explain_model as explain_model
+from treedot.models.explain.pair import PairExplanation as PairExplanation
+from treedot.models.explain.pair import SharedFragment as SharedFragment
+from treedot.models.explain.pair import explain_pair as explain_pair
+from treedot.models.explain.removal import Removal as Removal
+from treedot.models.explain.tree_values import FragmentShare as FragmentShare
+from treedot.models.explain.tree_values import TreeValues as TreeValues

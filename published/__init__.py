@@ -18,7 +18,7 @@ from treedot._storage.files import write_whole
 
 __all__ = ["TABLES", "run"]
 
-TABLES = ("classification", "retrieval", "bigclonebench", "corpora")
+TABLES = ("classification", "retrieval", "bigclonebench", "clone_search", "corpora")
 
 
 def run(names: Sequence[str], data: Path, out: Path, say: Callable[[str], object] = print) -> Path:

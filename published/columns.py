@@ -20,7 +20,7 @@ WIDTH = 2**22  # columns of each kind, after hashing
 
 
 class Columns(TransformerMixin, BaseEstimator):
-    """Turns trees into rows of several kinds of columns; all forests must have the same list of labels.
+    """Turns trees into rows of several kinds of columns.
 
     Parameters
     ----------
@@ -33,13 +33,17 @@ class Columns(TransformerMixin, BaseEstimator):
 
     def fit(self, trees: Forest, y: object = None) -> Self:
         """Count in how many trees each column occurs."""
-        self.n_trees_ = len(trees)
+        self.n_trees_, self.labels_ = len(trees), list(trees.labels)
         self.documents_ = [documents(counts(trees, kind, WIDTH)) for kind in self.kinds]
         return self
 
     def transform(self, trees: Forest) -> csr_matrix:
         """Return one row for each tree."""
-        found = (counts(trees, kind, WIDTH) for kind in self.kinds)
+        labels = list(dict.fromkeys([*self.labels_, *trees.labels]))  # numbered as in training
+        number = {text: i for i, text in enumerate(labels)}
+        label = np.array([number[text] for text in trees.labels], trees.label.dtype)[trees.label]
+        alike = Forest(label, trees.arity, trees.offsets, labels)
+        found = (counts(alike, kind, WIDTH) for kind in self.kinds)
         parts = zip(found, self.documents_, strict=True)
         return hstack([damped(each, seen, self.n_trees_) for each, seen in parts], format="csr")
 

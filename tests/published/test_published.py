@@ -104,9 +104,12 @@ def test_columns_count_what_their_kind_says(kind, expected):
 
 def test_columns_are_those_of_retrieval_with_weights_counted_in_training():
     trees = read_trees(["(a (b c d) (e f))", "(a b b)", "(a (g c) (e f))"])
-    found = Columns(("labels", "edges")).fit(trees[:2]).transform(trees)
+    columns = Columns(("labels", "edges")).fit(trees[:2])
     parts = [weighted(counts(trees, kind, WIDTH), np.arange(2)) for kind in ("labels", "edges")]
-    assert (found != hstack(parts)).nnz == 0
+    expected = hstack(parts, format="csr")
+    assert (columns.transform(trees) != expected).nnz == 0
+    assert trees[[2]].labels != trees.labels  # labels that do not occur are left out
+    assert (columns.transform(trees[[2]]) != expected[2]).nnz == 0
 
 
 def test_columns_that_no_training_row_has_weigh_the_most():

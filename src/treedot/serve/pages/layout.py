@@ -13,7 +13,7 @@ from treedot._pages.page import frame
 from treedot.serve.fields import TOPICS, Field, Value
 
 HEAD = '<link rel="icon" href="/static/icon.svg"><link rel="stylesheet" href="/static/serve.css">'
-SCRIPT = '<script src="/static/serve.js"></script>'  # not deferred, so that it is there when the first field is
+SCRIPT = '<script src="/static/serve.js"></script>'  # not deferred: it precedes the first field
 LINKS = {"/compare": "Compare", "/explain": "Explain", "/search": "Search"}
 ROWS = 8  # lines of a text field
 

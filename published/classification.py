@@ -128,7 +128,9 @@ def section(record: Record) -> Section:
         f"{AGREES if ours > value else DIFFERS} {name.partition(',')[0]}" for name, value, _ in PUBLISHED
     )
     shown = f"{ours:.4f} ± {spread:.4f} ({accuracy.min():.4f} to {accuracy.max():.4f})"
-    rows.append(["`TreeClassifier`", shown, f"{seconds:.0f} s", f"{memory:.1f} GiB", marks])
+    more = _text(chosen(record).get("columns", ()))
+    ours_is = "`TreeClassifier`" + ("" if more == "none" else f", also with {more}")
+    rows.append([ours_is, shown, f"{seconds:.0f} s", f"{memory:.1f} GiB", marks])
     return Section(
         "classification",
         "POJ-104: which problem a program solves",
@@ -165,4 +167,4 @@ def _choices(record: Record) -> list[list[str]]:
 
 
 def _text(value: Any) -> str:
-    return (" and ".join(value) or "none") if isinstance(value, tuple) else str(value)
+    return (", ".join(value) or "none") if isinstance(value, tuple) else str(value)

@@ -216,7 +216,7 @@ def test_marks_say_which_published_values_are_not_reached(tmp_path):
     assert "✓ TBCNN ✗ ASTNN" in text
     assert "0.9660 ± 0.0089" in text
     assert "| C: 0.3 | 0.3: 0.9800 |" in text
-    assert "| columns: none | edges and adjacent children and paths of three: 0.9700 |" in text
+    assert "| columns: none | edges, adjacent children, paths of three: 0.9700 |" in text
     assert "Of the 0.0340 that are wrong, 0.0050 take" in text
 
 

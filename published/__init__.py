@@ -18,7 +18,7 @@ from treedot._storage.files import write_whole
 
 __all__ = ["TABLES", "run"]
 
-TABLES = ("classification", "retrieval", "bigclonebench", "corpora")
+TABLES = ("classification", "retrieval", "bigclonebench", "clone_search", "corpora")
 
 
 def run(names: Sequence[str], data: Path, out: Path, say: Callable[[str], object] = print) -> Path:
@@ -64,10 +64,19 @@ def run(names: Sequence[str], data: Path, out: Path, say: Callable[[str], object
 def settings(table: Any) -> dict[str, str]:
     """Return the constants that a table's results depend on: all in capitals, except published values."""
     return {
-        name: repr(value)
+        name: _described(value)
         for name, value in vars(table).items()
         if name.isupper() and not name.startswith("PUBLISHED")
     }
+
+
+def _described(value: Any) -> str:
+    """Return a text that is the same in every process: no addresses of functions, no order of sets."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key!r}: {_described(each)}" for key, each in value.items()) + "}"
+    if isinstance(value, set):
+        return repr(sorted(value))
+    return str(getattr(value, "__qualname__", repr(value)))
 
 
 def _module(name: str) -> Any:

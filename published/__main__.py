@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from published import TABLES, bigclonebench, corpora, programs, run
+from published import TABLES, bigclonebench, clone_search, corpora, programs, run
 from treedot.errors import TreedotError
 
 
@@ -16,7 +16,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m published",
         description="Measure treedot on public data, beside published results.",
-        epilog="\n\n".join(source.LAYOUT for source in (programs, bigclonebench, corpora)),
+        epilog="\n\n".join(source.LAYOUT for source in (programs, bigclonebench, clone_search, corpora)),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(

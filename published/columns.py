@@ -2,16 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, hstack
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.preprocessing import normalize
 
 from treedot import Forest, FragmentVectorizer
 from treedot._runtime.array_types import IntArray
 from treedot._runtime.hashing import GOLDEN, mix_words
+from treedot.vectors.sparse.idf import inverse_frequency
+
+WIDTH = 2**22  # columns of each kind, after hashing
+
+
+class Columns(TransformerMixin, BaseEstimator):
+    """Turns trees into rows of several kinds of columns.
+
+    Parameters
+    ----------
+    kinds : sequence of str
+        The kinds. Each has a row of length 1 of its own, weighted by rarity in training.
+    """
+
+    def __init__(self, kinds: Sequence[str] = ()) -> None:
+        self.kinds = kinds
+
+    def fit(self, trees: Forest, y: object = None) -> Self:
+        """Count in how many trees each column occurs."""
+        self.n_trees_, self.labels_ = len(trees), list(trees.labels)
+        self.documents_ = [documents(counts(trees, kind, WIDTH)) for kind in self.kinds]
+        return self
+
+    def transform(self, trees: Forest) -> csr_matrix:
+        """Return one row for each tree."""
+        labels = list(dict.fromkeys([*self.labels_, *trees.labels]))  # numbered as in training
+        number = {text: i for i, text in enumerate(labels)}
+        label = np.array([number[text] for text in trees.labels], trees.label.dtype)[trees.label]
+        alike = Forest(label, trees.arity, trees.offsets, labels)
+        found = (counts(alike, kind, WIDTH) for kind in self.kinds)
+        parts = zip(found, self.documents_, strict=True)
+        return hstack([damped(each, seen, self.n_trees_) for each, seen in parts], format="csr")
+
+
+def documents(found: csr_matrix) -> IntArray:
+    """Return the number of rows in which each column occurs."""
+    return np.bincount(found.indices, minlength=found.shape[1])
+
+
+def damped(found: csr_matrix, seen: IntArray, n_training: int) -> csr_matrix:
+    """Return the roots of counts, weighted by rarity in the training rows, in rows of length 1.
+
+    A column that no training row has gets the weight of a document count of 0, the largest.
+    """
+    weights = inverse_frequency(seen, n_training)[found.indices]
+    values = np.sign(found.data) * np.sqrt(np.abs(found.data)) * weights
+    return normalize(csr_matrix((values.astype(np.float32), found.indices, found.indptr), found.shape))
 
 
 def counts(forest: Forest, kind: str, width: int) -> csr_matrix:

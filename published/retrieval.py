@@ -12,7 +12,7 @@ from paper.section import AGREES, DIFFERS, Section, Table
 from scipy.sparse import csr_matrix, hstack
 from sklearn.preprocessing import normalize
 
-from published.columns import counts
+from published.columns import WIDTH, counts, damped, documents
 from published.cost import peak, spent
 from published.programs import Programs
 from published.ranking import average_precisions, cosines_of, expanded
@@ -24,10 +24,8 @@ from treedot.models.training.scatter import ScatterInMemory
 from treedot.readers import CodeSettings
 from treedot.vectors.metric.folding import Folding
 from treedot.vectors.metric.metric import unit_rows
-from treedot.vectors.sparse.idf import inverse_frequency
 
 TRAINING, VALIDATION = 64, 80  # the last problem of each part
-WIDTH = 2**22  # columns of each kind, after hashing
 EVERY = 2  # settings are compared on every second program of the validation problems
 SIMPLE = ("labels", "productions")
 KINDS: dict[str, tuple[str, ...]] = {
@@ -198,14 +196,8 @@ def rows_of(programs: Programs, kinds: str) -> Rows:
 
 
 def weighted(found: csr_matrix, training: Array) -> csr_matrix:
-    """Return the roots of counts, weighted by rarity in the training rows, in rows of length 1.
-
-    A column that no training row has gets the weight of a document count of 0, the largest.
-    """
-    documents = np.bincount(found[training].indices, minlength=found.shape[1])
-    weights = inverse_frequency(documents, training.size)[found.indices]
-    values = np.sign(found.data) * np.sqrt(np.abs(found.data)) * weights
-    return normalize(csr_matrix((values.astype(np.float32), found.indices, found.indptr), found.shape))
+    """Return the roots of counts, weighted by rarity in the training rows, in rows of length 1."""
+    return damped(found, documents(found[training]), training.size)
 
 
 def section(record: Record) -> Section:

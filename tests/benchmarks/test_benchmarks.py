@@ -139,8 +139,8 @@ def _hurry(monkeypatch):
 def data(tmp_path):
     """Return a folder with a small file for every corpus."""
     texts = [str(tree) for tree in random_forest(0, 50)]
-    columns = ("id", "tree", "text_tree", "grct", "lct", "coarse", "clone_class", "family", "kingdom")
-    lines = [f"{k}" + f"\t{text}" * 4 + f"\t{k % 2}" * 4 for k, text in enumerate(texts)]
+    columns = ("id", "tree", "text_tree", "grct", "lct", "coarse", "clone_class", "family", "kingdom", "fold")
+    lines = [f"{k}" + f"\t{text}" * 4 + f"\t{k % 2}" * 4 + f"\t{k % 10}" for k, text in enumerate(texts)]
     content = "\n".join(["\t".join(columns), *lines]).encode()
     for file, _ in trees.CORPORA.values():
         (tmp_path / file).write_bytes(gzip.compress(content))

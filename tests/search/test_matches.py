@@ -52,7 +52,7 @@ def test_the_threshold_applies_to_the_better_measure(index):
     chosen = find_matches(found, forest[:3], 24, threshold=0.8)
     assert chosen == [[m for m in mine if max(2 * m.cosine, m.similarity) >= 0.8] for mine in every]
     assert any(match.cosine < 0.4 for mine in chosen for match in mine)
-    assert find_matches(found, forest[:3], 24) == [[m for m in mine if m.likeness >= 0.6] for mine in every]
+    assert find_matches(found, forest[:3], 24) == [[m for m in mine if m.likeness >= 0.55] for mine in every]
     assert [len(mine) for mine in find_matches(found, forest[:3], 2, threshold=0)] == [2, 2, 2]
     with pytest.raises(ParameterError, match="threshold"):
         find_matches(found, forest[:1], threshold=1.5)

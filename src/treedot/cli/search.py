@@ -39,7 +39,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         type=float,
         metavar="T",
         help="leave out units with a lower similarity, unless their cosine is at least half of it (default: "
-        "0.6 for source code; 0 otherwise, and if the index holds a metric)",
+        "0.55 for source code; 0 otherwise, and if the index holds a metric)",
     )
     command.add_argument(
         "--expand",

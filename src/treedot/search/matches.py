@@ -14,7 +14,7 @@ from treedot.search.reading import Reading
 from treedot.trees import Forest
 
 CANDIDATES = 20  # by the cosine; of planted copies among 20,000 functions, all were among the first 10
-CODE_THRESHOLD = 0.6  # few functions from elsewhere reach it, and all edited copies: ``benchmarks.search``
+CODE_THRESHOLD = 0.55  # few functions from elsewhere reach it, and all edited copies: ``benchmarks.search``
 
 
 class Match(NamedTuple):
@@ -58,7 +58,7 @@ def find_matches(
     k : int, default=10
         The largest number of matches for a query.
     threshold : float, default=None
-        A match has at least this similarity, or a cosine of at least half of it; by default 0.6 in an index
+        A match has at least this similarity, or a cosine of at least half of it; by default 0.55 in an index
         of source code, else 0. Trees that share no fragment with a query never match.
     expand : int, default=0
         Of an index with a metric: see ``TreeIndex.search``.

@@ -232,10 +232,8 @@ def section(record: Record, settings: Settings) -> Section:
         _sizes_of_rows(record, settings),
         "Error over floor, the root mean square over pairs of (estimate - exact) / floor; 1 is a random "
         "projection. These are means over the seeds, with the median beside that of ⊠: single trees make up "
-        "some of its means. ⊠ multiplies the same numbers again and again if a tree repeats a subtree, as a "
-        "question with a list of nine numbers repeats its comma. With an unlucky seed its vector is "
-        "thousands of times too long. Of questions with two commas at most, the error of ⊠ is 1.32 at "
-        "λ = 0.2 and 1.97 at λ = 0.4 (docs/algebra.md):",
+        "some of its means. ⊠ multiplies the same numbers again and again if a tree repeats a subtree, as a long "
+        "list repeats its comma. With an unlucky seed its vector is far too long:",
         Table(
             ["trees", "λ", METHODS[0].title, "its median", *(m.title for m in METHODS[1:])],
             [

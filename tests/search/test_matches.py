@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from strategies import random_forest
-from treedot import Forest, FragmentVectorizer, TreeIndex, dot_products, similarity
+from treedot import Forest, FragmentVectorizer, TreeIndex, similarity
 from treedot.errors import ParameterError
 from treedot.readers import CodeSettings, parse_code
 from treedot.search.matches import find_matches
@@ -35,7 +35,9 @@ def test_both_measures_are_those_of_their_definitions(index):
     names = forest.columns["name"]
     structure = blurred(names)
     rows = FragmentVectorizer(n_features=2**30, idf=True).fit(forest).transform(forest)
-    products = dot_products(rows)
+    used = np.unique(rows.indices)
+    dense = rows[:, used].toarray()
+    products = dense @ dense.T
     matches = find_matches(found, forest[:4], 24, threshold=0)
     for query, mine in enumerate(matches):
         for match in mine:

@@ -232,8 +232,8 @@ def section(record: Record, settings: Settings) -> Section:
         _sizes_of_rows(record, settings),
         "Error over floor, the root mean square over pairs of (estimate - exact) / floor; 1 is a random "
         "projection. These are means over the seeds, with the median beside that of ⊠: single trees make up "
-        "some of its means. ⊠ multiplies the same numbers again and again if a tree repeats a subtree, as a long "
-        "list repeats its comma. With an unlucky seed its vector is far too long:",
+        "some of its means. ⊠ multiplies the same numbers again and again if a tree repeats a subtree, as a "
+        "long list repeats its comma. With an unlucky seed its vector is far too long:",
         Table(
             ["trees", "λ", METHODS[0].title, "its median", *(m.title for m in METHODS[1:])],
             [

@@ -116,6 +116,27 @@ def test_names_count_although_40_bits_are_not_shared(same, is_near):
     assert len(near_duplicates(forest, min_nodes=2).near.a) == is_near
 
 
+def is_pair(copies: int, further: int, others: int, threshold: float) -> bool:
+    """Return whether two trees are near-duplicates that share only these copies of three parts.
+
+    One of them has further parts; the others are trees that make the shared parts rare.
+    """
+    shared = PARTS[:3] * copies
+    pair = [Tree("f", shared), Tree("f", shared + PARTS[3 : 3 + further])]
+    forest = Forest.from_trees(pair + [Tree("g", [f"t{k}"]) for k in range(others)])
+    found = near_duplicates(forest, min_nodes=2, threshold=threshold)
+    return len(found.near.a) == 1
+
+
+@pytest.mark.parametrize("others", [60, 99, 103, 150])
+@pytest.mark.parametrize("further", [16, 18, 19])
+def test_a_similarity_of_three_quarters_is_enough_with_20_bits(further, others):
+    similar, bits = 60 / (62 + further), 3 * math.log2((others + 102) / 2)
+    assert 0.74 < similar < 0.8
+    assert 18 < bits < 22
+    assert is_pair(20, further, others, threshold=0.7) == (similar >= 0.75 and bits >= 20)
+
+
 def test_the_lowest_similarity_follows_the_threshold():
     assert reach(0.7) == pytest.approx(0.5)
     assert reach(1) == pytest.approx(1)

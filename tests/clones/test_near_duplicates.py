@@ -137,6 +137,16 @@ def test_a_similarity_of_three_quarters_is_enough_with_20_bits(further, others):
     assert is_pair(20, further, others, threshold=0.7) == (similar >= 0.75 and bits >= 20)
 
 
+@pytest.mark.parametrize(
+    ("copies", "further", "others", "threshold", "limit"),
+    [(17, 7, 150, 0.8, 0.85), (2, 12, 0, 0.2, 0.3)],
+)
+def test_a_similarity_exactly_at_a_limit_is_enough(copies, further, others, threshold, limit):
+    assert 3 * copies / (3 * copies + 2 + further) == limit
+    assert is_pair(copies, further, others, threshold)
+    assert not is_pair(copies, further + 1, others, threshold)
+
+
 def test_the_lowest_similarity_follows_the_threshold():
     assert reach(0.7) == pytest.approx(0.5)
     assert reach(1) == pytest.approx(1)

@@ -113,8 +113,8 @@ class NearDuplicates:
         is_best_of_a, is_best_of_b = similarity >= best[a], similarity >= best[b]
         between = (threshold + reach(threshold)) / 2
         is_near: BoolArray = (
-            (similarity >= min(1.0, threshold + MARGIN))
-            | ((similarity >= min(1.0, threshold + MARGIN / 2)) & (bits >= NEAR_BITS))
+            (similarity >= min(1.0, threshold + MARGIN) - ROUNDING)
+            | ((similarity >= min(1.0, threshold + MARGIN / 2) - ROUNDING) & (bits >= NEAR_BITS))
             | ((similarity >= threshold) & (bits >= ENOUGH_BITS))
             | ((similarity >= between) & (bits >= ENOUGH_BITS) & is_best_of_a & is_best_of_b)
         )

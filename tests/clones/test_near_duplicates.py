@@ -116,6 +116,37 @@ def test_names_count_although_40_bits_are_not_shared(same, is_near):
     assert len(near_duplicates(forest, min_nodes=2).near.a) == is_near
 
 
+def is_pair(copies: int, further: int, others: int, threshold: float) -> bool:
+    """Return whether two trees are near-duplicates that share only these copies of three parts.
+
+    One of them has further parts; the others are trees that make the shared parts rare.
+    """
+    shared = PARTS[:3] * copies
+    pair = [Tree("f", shared), Tree("f", shared + PARTS[3 : 3 + further])]
+    forest = Forest.from_trees(pair + [Tree("g", [f"t{k}"]) for k in range(others)])
+    found = near_duplicates(forest, min_nodes=2, threshold=threshold)
+    return len(found.near.a) == 1
+
+
+@pytest.mark.parametrize("others", [60, 99, 103, 150])
+@pytest.mark.parametrize("further", [16, 18, 19])
+def test_a_similarity_of_three_quarters_is_enough_with_20_bits(further, others):
+    similar, bits = 60 / (62 + further), 3 * math.log2((others + 102) / 2)
+    assert 0.74 < similar < 0.8
+    assert 18 < bits < 22
+    assert is_pair(20, further, others, threshold=0.7) == (similar >= 0.75 and bits >= 20)
+
+
+@pytest.mark.parametrize(
+    ("copies", "further", "others", "threshold", "limit"),
+    [(17, 7, 150, 0.8, 0.85), (2, 12, 0, 0.2, 0.3)],
+)
+def test_a_similarity_exactly_at_a_limit_is_enough(copies, further, others, threshold, limit):
+    assert 3 * copies / (3 * copies + 2 + further) == limit
+    assert is_pair(copies, further, others, threshold)
+    assert not is_pair(copies, further + 1, others, threshold)
+
+
 def test_the_lowest_similarity_follows_the_threshold():
     assert reach(0.7) == pytest.approx(0.5)
     assert reach(1) == pytest.approx(1)

@@ -42,9 +42,8 @@ def find_duplicates(
     ``threshold - 0.1`` is enough for two trees that are nearest to each other, and ``threshold - 0.2`` if one
     is nearest to the other and half of the names and literals in the column ``blurred`` agree. The same
     similarity is enough with 30 bits if it and half of the agreement of names and literals add up to
-    ``threshold + 0.2``. (The two limits below the threshold are for
-    a threshold of 0.7. They lie at 2/7 of the way to 0 for lower thresholds, and 2/3 of the way from 1 for
-    higher ones, and half as far.)
+    ``threshold + 0.2``. (The two limits below the threshold are for a threshold of 0.7. They lie at 2/7 of
+    the way to 0 for lower thresholds, and 2/3 of the way from 1 for higher ones, and half as far.)
 
     Groups come from complete linkage: every two members are near-duplicates. A tree that is apart from its
     nearest one is in a further group with it, and ``also`` of the groups lists the remaining pairs. Trees of

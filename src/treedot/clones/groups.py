@@ -17,8 +17,9 @@ from treedot.clones.near_duplicates import NearDuplicates
 from treedot.clones.similarity import Multisets, similarities
 
 NEAR = 0.8
-OTHER_NAMES = 0.5  # agreement of names below which only the shape is shared,
-COMMON_BITS, NEAR_COMMON_BITS = 50.0, 30.0  # with fewer bits, or with a similarity of NEAR fewer of these
+OTHER_NAMES = 0.5  # agreement of names below which a group may share only a shape
+COMMON_BITS = 50.0  # bits below which what a group shares is common
+NEAR_COMMON_BITS = 30.0  # the same for a group with a similarity of at least NEAR
 SEVERAL_FILES = 1.25  # times the score of a group in one file
 
 

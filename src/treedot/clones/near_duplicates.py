@@ -19,12 +19,12 @@ from treedot.clones.places import Places
 from treedot.clones.similarity import Multisets, SimilarPairs
 from treedot.clones.testing import are_tests
 
-MARGIN = 0.1  # pairs this far above the threshold need not share rare productions
-NEAR_BITS = 20.0  # pairs half as far above it must share this much information
-ENOUGH_BITS = 40.0  # other pairs must share this much, so that chance is ruled out
-SAME_NAMES = 0.5  # the agreement of the names of a pair below the threshold in which one is nearest
-NAMED_MARGIN = 0.2  # other pairs whose similarity, with half of this agreement, is so far above the threshold
-NAMED_BITS = 30.0  # must share this much
+MARGIN = 0.1  # a similarity this far above the threshold is enough
+NEAR_BITS = 20.0  # shared bits that are enough for a similarity of the threshold + MARGIN / 2
+ENOUGH_BITS = 40.0  # shared bits that are enough for a similarity of the threshold
+SAME_NAMES = 0.5  # agreement of names needed for a similarity below the threshold, if one tree is nearest
+NAMED_MARGIN = 0.2  # how far above the threshold similarity + agreement of names / 2 must be to be enough
+NAMED_BITS = 30.0  # shared bits below which names do not count
 ROUNDING = 1e-9  # of limits that are computed from a threshold
 
 
@@ -113,8 +113,8 @@ class NearDuplicates:
         is_best_of_a, is_best_of_b = similarity >= best[a], similarity >= best[b]
         between = (threshold + reach(threshold)) / 2
         is_near: BoolArray = (
-            (similarity >= min(1.0, threshold + MARGIN))
-            | ((similarity >= min(1.0, threshold + MARGIN / 2)) & (bits >= NEAR_BITS))
+            (similarity >= min(1.0, threshold + MARGIN) - ROUNDING)
+            | ((similarity >= min(1.0, threshold + MARGIN / 2) - ROUNDING) & (bits >= NEAR_BITS))
             | ((similarity >= threshold) & (bits >= ENOUGH_BITS))
             | ((similarity >= between) & (bits >= ENOUGH_BITS) & is_best_of_a & is_best_of_b)
         )

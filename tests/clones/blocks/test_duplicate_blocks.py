@@ -136,6 +136,16 @@ def test_blocks_in_functions_of_a_group_are_not_reported_again():
     assert len(found.groups) == 1
 
 
+def test_a_table_that_shares_less_than_50_bits_comes_last_although_its_score_is_higher():
+    table = "\n".join(["prices = {", *["    'a': [(1, -2), 'b', x, {x: x}],"] * 20, "}\n"])
+    functions = (function("f", [*lines, *BLOCK]) for lines in FILLERS[:2])
+    found = find_duplicate_blocks(parsed(table, table, *functions))
+    block, last = found.groups
+    assert places(found) == [[("2", 5, 10), ("3", 5, 10)], [("0", 1, 22), ("1", 1, 22)]]
+    assert last.score > block.score
+    assert 35 < last.bits < 45
+
+
 def test_a_block_has_the_name_of_the_function_around_it():
     sources = function("f", [*FILLERS[0], *BLOCK]), function("g", [*BLOCK, *FILLERS[1]])
     forest = parsed(*sources, settings=BOTH)

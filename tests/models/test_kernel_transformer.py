@@ -236,8 +236,12 @@ def test_subtrees_are_landmarks_only_for_kernels_of_trees():
     kernel = ColumnKernel(SubsetTreeKernel(normalize=True), "text") + ColumnKernel(LinearKernel(), "words")
     with pytest.raises(ParameterError, match="needs a kernel of trees"):
         KernelTransformer(kernel=kernel, n_landmarks=1, landmarks="subtrees").fit(frame)
+
+
+@pytest.mark.parametrize("n_landmarks", [None, 1])
+def test_unknown_landmarks_are_refused_with_any_number_of_them(n_landmarks):
     with pytest.raises(ParameterError, match="landmarks must be one of 'examples', 'subtrees'"):
-        KernelTransformer(n_landmarks=1, landmarks="leaves").fit(["(A b)"])
+        KernelTransformer(n_landmarks=n_landmarks, landmarks="leaves").fit(["(A b)"])
 
 
 def test_trees_without_fragments_have_no_subtrees_as_landmarks():

@@ -17,6 +17,7 @@ from treedot import (
     SubsetTreeKernel,
     SubtreeKernel,
     Tree,
+    read_trees,
 )
 from treedot.errors import ParameterError
 from treedot.kernels import BoundedTreeKernel, ColumnKernel, LinearKernel, PartialTreeKernel, RouteKernel
@@ -215,6 +216,19 @@ def test_subtrees_as_landmarks_are_the_most_frequent_ones_that_the_kernel_sees(k
     model = KernelTransformer(kernel=kernel, n_landmarks=wanted, landmarks="subtrees").fit(forest)
     assert list(model.trees_) == every[:wanted]
     assert not hasattr(model, "landmark_indices_")
+
+
+def test_few_landmarks_among_many_subtrees_are_found_in_few_steps(monkeypatch):
+    forest = read_trees([f"(S (A a{k % 3000}) (B a{k % 3000}))" for k in range(3003)])
+    calls, diagonal = [], SubsetTreeKernel.diagonal
+    monkeypatch.setattr(
+        SubsetTreeKernel,
+        "diagonal",
+        lambda self, *given, **more: calls.append(1) or diagonal(self, *given, **more),
+    )
+    model = KernelTransformer(kernel=SubsetTreeKernel(), n_landmarks=4, landmarks="subtrees").fit(forest)
+    assert [str(tree) for tree in model.trees_] == [f"(S (A a{k}) (B a{k}))" for k in range(4)]
+    assert len(calls) < 10
 
 
 @pytest.mark.parametrize("kernel", SOME_KERNELS, ids=repr)

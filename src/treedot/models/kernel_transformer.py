@@ -43,7 +43,7 @@ class KernelTransformer(KernelMatrixTransformer):
         ``SubsetTreeKernel(normalize=True)``. Its parameters can be searched: ``kernel__decay``.
     n_landmarks : int, default=None
         The number of landmarks, and of columns; None returns kernels with all training trees. If there are
-        fewer training trees, or fewer distinct subtrees, all of them are landmarks.
+        fewer training trees, or fewer distinct subtrees that qualify (see Notes), all of them are landmarks.
     landmarks : {"examples", "subtrees"}, default="examples"
         ``"examples"`` chooses training trees at random. ``"subtrees"`` takes the distinct subtrees (a node
         with all its descendants) that occur most often in the training trees, for kernels of trees. Try both:

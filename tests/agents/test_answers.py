@@ -123,7 +123,7 @@ def test_a_place_of_the_index_is_compared(index):
     assert "similarity 1.00" in compare(index, "src/a.py:2-7 total", RENAMED)
     assert "the same text" in compare(index, "src/a.py:4", TOTAL)
     assert "similarity 0" in compare(index, "src/a.py:2", "src/b.py:1")
-    with pytest.raises(TreedotError, match=r"src/a\.py has no unit at line 1$"):
+    with pytest.raises(TreedotError, match=r"src/a\.py: no unit contains line 1$"):
         compare(index, "src/a.py:1", TOTAL)
     with pytest.raises(TreedotError, match=r"b: /etc/secret\.py is not in the index: give code instead"):
         compare(index, TOTAL, "/etc/secret.py:1")

@@ -104,6 +104,11 @@ def test_word_vectors_are_kept_beside_the_parts(tmp_path, pool):
         batch.encode(path, tmp_path / "out", other, pool)
 
 
+def test_a_plan_stores_one_thread_since_there_is_a_process_per_core(table, tmp_path):
+    batch.plan_encode(table, tmp_path / "out", FragmentVectorizer(n_features=2**12, n_jobs=4))
+    assert FragmentVectorizer.load(tmp_path / "out" / "_vectorizer").n_jobs == 1
+
+
 def test_a_damaged_vectorizer_in_a_folder_is_written_again(table, tmp_path, pool):
     out, learned = tmp_path / "out", FragmentVectorizer(n_features=2**12, idf=True).fit(TREES)
     batch.encode(table, out, learned, pool)

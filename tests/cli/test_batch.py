@@ -11,7 +11,14 @@ import pytest
 pytest.importorskip("pyarrow")
 
 from strategies import random_forest
-from treedot import FragmentVectorizer, TreeClassifier, batch, find_duplicates, load_vectors
+from treedot import (
+    DistributedTreeVectorizer,
+    FragmentVectorizer,
+    TreeClassifier,
+    batch,
+    find_duplicates,
+    load_vectors,
+)
 from treedot.cli import main
 from treedot.trees.arrow import pa
 
@@ -47,6 +54,23 @@ def test_encode_writes_parts_to_a_folder(table, tmp_path, capsys):
     assert (load_vectors(out).matrix != expected).nnz == 0
     assert main(["info", out]) == 0
     assert "a folder of parts (load_vectors)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "vectorizer"),
+    [
+        ([], FragmentVectorizer()),
+        (["--damping", "log1p", "--decay", "0.5"], FragmentVectorizer(damping="log1p", decay=0.5)),
+        (["--rest", "dense", "--rest-size", "256"], FragmentVectorizer(rest="dense", rest_size=256)),
+        (["--vectors", "dense", "-d", "256"], DistributedTreeVectorizer(n_components=256)),
+    ],
+    ids=["default", "damping", "rest", "dense"],
+)
+def test_encode_writes_the_same_folder_as_in_python(table, tmp_path, options, vectorizer):
+    assert main(["batch", "encode", str(table), "-o", f"{tmp_path}/a", *options]) == 0
+    batch.encode(table, tmp_path / "b", vectorizer, workers=1)
+    a, b = ({one.name: one.read_bytes() for one in (tmp_path / name).iterdir()} for name in "ab")
+    assert a == b
 
 
 def test_status_says_what_is_missing_and_why(table, tmp_path, capsys):

@@ -217,6 +217,7 @@ def test_files_of_trees_can_be_indexed_and_updated(tmp_path, capsys):
         (["search", "x.index", "for (;;) {", "--language", "c"], "as c code, near line 1, column 11"),
         (["similar", "src/c.py:none", "src/a.py"], "no unit is called none; its units are 'Shape.area'"),
         (["similar", "src/c.py:Shape.aera", "src/a.py"], "(did you mean Shape.area?)"),
+        (["similar", "src/c.py:aera", "src/a.py"], "(did you mean Shape.area?)"),
         (["similar", "src/d.py:add", "src/a.py"], "give one of 'A.add', 'B.add'"),
         (["search", "x.index", "src/a.py:" + "9" * 5000], "no unit contains line 999"),
         (["search", "x.index", "src/a.py", "-k", "0"], "-k must be at least 1"),

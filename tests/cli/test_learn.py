@@ -602,11 +602,17 @@ def test_train_refuses_options_without_effect(options, message, tmp_path, capsys
     assert message in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["out.parquet", "out.jsonl", "out.tsv.gz"])
+@pytest.mark.parametrize("name", ["out.parquet", "out.jsonl", "out.tsv.gz", "out.xlsx"])
 def test_predict_refuses_a_suffix_of_another_format(name, model, tmp_path, capsys):
     assert main(["predict", str(model), QUESTIONS, "-o", str(tmp_path / name)]) == 1
     assert "use .tsv or .csv" in capsys.readouterr().err
     assert not (tmp_path / name).exists()
+
+
+@pytest.mark.parametrize("name", ["out.TSV", "out.txt", "out"])
+def test_predict_separates_by_tabs_unless_the_suffix_is_csv(name, model, tmp_path):
+    assert main(["predict", str(model), QUESTIONS, "-o", str(tmp_path / name)]) == 0
+    assert (tmp_path / name).read_text().startswith("label\tpredicted\n")
 
 
 def test_classes_that_training_never_saw_count_as_wrong_and_are_told(model, tmp_path, capsys):

@@ -61,6 +61,8 @@ def test_classes_that_the_model_does_not_know_are_told_and_count_as_wrong():
     assert found.confusion[4].tolist() == [1, 1, 0, 0, 0]
     text = as_text(EvaluationReport("m", found, []))
     assert "3 trees of 'd', 'z', which the model does not know, count as wrong" in text
+    table = text.split("\n\n")[1].splitlines()[1:]
+    assert [(row.split()[0], int(row.split()[-1])) for row in table[-2:]] == [("d", 1), ("z", 2)]
     assert as_json(EvaluationReport("m", found, []))["unknown"] == {"d": 1, "z": 2}
     scores = np.array([[1.0, 3.0, 2.0], [5.0, 1.0, 1.0]])
     assert margins(CLASSES, np.array(["z", "c"]), scores).tolist() == [1.0, 4.0]

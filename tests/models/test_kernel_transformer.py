@@ -17,6 +17,7 @@ from treedot import (
     SubsetTreeKernel,
     SubtreeKernel,
     Tree,
+    read_trees,
 )
 from treedot.errors import ParameterError
 from treedot.kernels import BoundedTreeKernel, ColumnKernel, LinearKernel, PartialTreeKernel, RouteKernel
@@ -217,6 +218,19 @@ def test_subtrees_as_landmarks_are_the_most_frequent_ones_that_the_kernel_sees(k
     assert not hasattr(model, "landmark_indices_")
 
 
+def test_few_landmarks_among_many_subtrees_are_found_in_few_steps(monkeypatch):
+    forest = read_trees([f"(S (A a{k % 3000}) (B a{k % 3000}))" for k in range(3003)])
+    calls, diagonal = [], SubsetTreeKernel.diagonal
+    monkeypatch.setattr(
+        SubsetTreeKernel,
+        "diagonal",
+        lambda self, *given, **more: calls.append(1) or diagonal(self, *given, **more),
+    )
+    model = KernelTransformer(kernel=SubsetTreeKernel(), n_landmarks=4, landmarks="subtrees").fit(forest)
+    assert [str(tree) for tree in model.trees_] == [f"(S (A a{k}) (B a{k}))" for k in range(4)]
+    assert len(calls) < 10
+
+
 @pytest.mark.parametrize("kernel", SOME_KERNELS, ids=repr)
 def test_features_of_subtrees_are_the_plain_ones_and_exact_if_all_subtrees_are_landmarks(kernel):
     forest, others = random_forest(3, 25, 14), random_forest(4, 10, 14)
@@ -236,8 +250,12 @@ def test_subtrees_are_landmarks_only_for_kernels_of_trees():
     kernel = ColumnKernel(SubsetTreeKernel(normalize=True), "text") + ColumnKernel(LinearKernel(), "words")
     with pytest.raises(ParameterError, match="needs a kernel of trees"):
         KernelTransformer(kernel=kernel, n_landmarks=1, landmarks="subtrees").fit(frame)
+
+
+@pytest.mark.parametrize("n_landmarks", [None, 1])
+def test_unknown_landmarks_are_refused_with_any_number_of_them(n_landmarks):
     with pytest.raises(ParameterError, match="landmarks must be one of 'examples', 'subtrees'"):
-        KernelTransformer(n_landmarks=1, landmarks="leaves").fit(["(A b)"])
+        KernelTransformer(n_landmarks=n_landmarks, landmarks="leaves").fit(["(A b)"])
 
 
 def test_trees_without_fragments_have_no_subtrees_as_landmarks():

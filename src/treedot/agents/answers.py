@@ -148,7 +148,7 @@ def _at_line(units: Forest, line: int, file: str) -> Piece:
     places = zip(units.columns.get("start", ()), units.columns.get("end", ()), strict=True)
     around = [(start - end, i) for i, (start, end) in enumerate(places) if start <= line <= end]
     if not around:
-        raise SourceError(f"{printable(file)} has no unit at line {line}")
+        raise SourceError(f"{printable(file)}: no unit contains line {line}")
     return _stored(units, max(around)[1])
 
 

@@ -43,7 +43,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         command,
         "FILE",
         "write a table: the columns of the input except trees, then predicted; .csv separates by commas, "
-        ".tsv and unknown suffixes by tabs (default: print one prediction per line)",
+        ".tsv, .txt and names without a suffix by tabs (default: print one prediction per line)",
         required=False,
     )
     command.add_argument(
@@ -93,11 +93,7 @@ def run(options: argparse.Namespace) -> None:
 
 def _check_suffix(output: str) -> None:
     """Raise ParameterError if a suffix promises another format than that of a table of text."""
-    from treedot._storage.compression import COMPRESSED
-    from treedot.readers.formats import BY_SUFFIX
-
-    suffix = Path(output).suffix.lower()
-    if suffix in COMPRESSED or BY_SUFFIX.get(suffix, "tsv") not in ("tsv", "csv"):
+    if Path(output).suffix.lower() not in ("", ".csv", ".tsv", ".txt"):
         raise ParameterError(f"cannot write a table to {output}: use .tsv or .csv")
 
 

@@ -12,6 +12,7 @@ from treedot.errors import ParameterError, SourceError, missing
 from treedot.parameters import checked_integer
 
 LAST_PORT = 65_535
+INDEX, MODEL = rb"{\"format\": \"treedot index\"", b'"format": "treedot model"'  # in the first bytes of files
 ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:\d{1,5})?")
 
 
@@ -53,7 +54,9 @@ def run(options: argparse.Namespace) -> None:
             raise SourceError(f"cannot open {path}: no such file or folder")
     if options.index and os.path.isdir(options.index):
         raise SourceError(f"--index {options.index} is a folder: give a file that treedot index wrote")
-    if options.model and not os.path.isfile(os.path.join(options.model, "config.json")):
+    if options.index and not _begins_with(options.index, INDEX):
+        raise SourceError(f"--index {options.index} is not an index: give a file that treedot index wrote")
+    if options.model and not _begins_with(os.path.join(options.model, "config.json"), MODEL):
         raise SourceError(f"--model {options.model} is not a model: give a folder that treedot train wrote")
     for origin in options.origin:
         if not ORIGIN.fullmatch(origin):
@@ -64,3 +67,11 @@ def run(options: argparse.Namespace) -> None:
     serve(
         port, Given(options.index, options.model), options.origin, lambda address: print(address, flush=True)
     )
+
+
+def _begins_with(path: str, name: bytes) -> bool:
+    """Return whether the first bytes of a file name a format; the modules that read it whole load NumPy."""
+    if not os.path.isfile(path):
+        return False
+    with open(path, "rb") as file:
+        return name in file.read(200)

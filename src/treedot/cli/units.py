@@ -183,8 +183,8 @@ def _named(names: list[str], part: str, file: str) -> int:
         return names.index(part if part in known else like[0])
     if like:
         raise SourceError(f"{file}: {part} is the name of several units: give one of {first_few(like)}")
-    nearest = next(iter(get_close_matches(part, known, 1)), "")
-    meant = f" (did you mean {nearest}?)" if nearest else ""
+    called = {name.rpartition(".")[2]: name for name in known} | {name: name for name in known}
+    meant = "".join(f" (did you mean {called[name]}?)" for name in get_close_matches(part, called, 1))
     its = f"its units are {first_few(known)}" if known else "its units have no names"
     raise SourceError(f"{file}: no unit is called {part}{meant}; {its}")
 

@@ -330,7 +330,8 @@ def make_encoding(options: argparse.Namespace, **defaults: Any) -> FittedRows | 
         from treedot.vectors.spec import SparseSpec, default_damping
 
         settings = _fields(SparseSpec, options, defaults)
-        return FittedRows(SparseSpec(**{"damping": default_damping(options.rest), **settings}))
+        rows = SparseSpec(**{"damping": default_damping(options.rest), **settings})
+        return FittedRows(rows, parameters={"damping": settings.get("damping")})
     from treedot.kernels.word_vectors import WordVectors
     from treedot.vectors.dense.encoding import DenseEncoding
     from treedot.vectors.spec import DenseSpec

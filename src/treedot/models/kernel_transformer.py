@@ -43,12 +43,13 @@ class KernelTransformer(KernelMatrixTransformer):
         ``SubsetTreeKernel(normalize=True)``. Its parameters can be searched: ``kernel__decay``.
     n_landmarks : int, default=None
         The number of landmarks, and of columns; None returns kernels with all training trees. If there are
-        fewer training trees, or fewer distinct subtrees, all of them are landmarks.
+        fewer training trees, or fewer distinct subtrees that qualify (see Notes), all of them are landmarks.
     landmarks : {"examples", "subtrees"}, default="examples"
         ``"examples"`` chooses training trees at random. ``"subtrees"`` takes the distinct subtrees (a node
         with all its descendants) that occur most often in the training trees, for kernels of trees. Try both:
         subtrees suit the subset tree kernel on trees that share many small parts, such as parses of
-        sentences; examples suit large trees that resemble each other as a whole.
+        sentences; examples suit large trees that resemble each other as a whole. It only has an effect with
+        ``n_landmarks``.
     random_state : int, default=0
         The seed of the choice of examples. Every set of training trees of that size is equally likely; the
         classes have no effect. The same seed and number of trees choose the same positions in any version of
@@ -228,6 +229,7 @@ class KernelTransformer(KernelMatrixTransformer):
 
     def _fit(self, X: Any) -> Any:
         """Fit to the examples, and return them as the kernel reads them."""
+        chosen = checked_choice("landmarks", self.landmarks, LANDMARKS)
         kernel = _default() if self.kernel is None else self.kernel
         self.kernel_ = clone(kernel if isinstance(kernel, Kernel) else checked_tree_kernel("kernel", kernel))
         seed = checked_integer("random_state", self.random_state)
@@ -239,7 +241,7 @@ class KernelTransformer(KernelMatrixTransformer):
             return self.trees_
         wanted = checked_integer("n_landmarks", self.n_landmarks, at_least=1)
         examples = self.kernel_.read(X)
-        if checked_choice("landmarks", self.landmarks, LANDMARKS) == "subtrees":
+        if chosen == "subtrees":
             self.trees_ = frequent_subtrees(self.kernel_, examples, wanted, self.n_jobs)
         else:
             self.landmark_indices_ = choose_landmarks(n_examples(examples), wanted, seed)

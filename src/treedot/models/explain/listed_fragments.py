@@ -24,10 +24,10 @@ def is_counted(kernel: object) -> TypeGuard[SubsetTreeKernel]:
     return isinstance(kernel, SubsetTreeKernel) and kernel.weighting == "count"
 
 
-def fragment_encoder(decay: float, budget: int | None, n_features: int = N_COLUMNS) -> SparseEncoder:
+def fragment_encoder(decay: float, budget: int | None) -> SparseEncoder:
     """Return the encoder of rows whose dot products are the kernel of bounded fragments."""
     spec = SparseSpec(
-        n_features=n_features, decay=decay, budget=budget, damping="linear", normalize=False, dtype="float64"
+        n_features=N_COLUMNS, decay=decay, budget=budget, damping="linear", normalize=False, dtype="float64"
     )
     return SparseEncoder(spec)
 

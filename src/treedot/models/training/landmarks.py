@@ -21,6 +21,7 @@ from treedot.kernels.kernel import Kernel
 from treedot.models.training.coordinate_descent import shuffle
 from treedot.trees.forest import Forest, used_labels
 
+AT_A_TIME = 1024  # subtrees whose kernels with themselves are computed together, at least
 CUTOFF = 1e-12  # the share of the largest eigenvalue up to which an eigenvalue counts as 0
 
 
@@ -56,14 +57,14 @@ def frequent_subtrees(kernel: Kernel, trees: Any, wanted: int, n_jobs: int | Non
     often = np.where(_in_varied_places(trees), np.bincount(trees.subtree), 0)
     order = np.argsort(-often, kind="stable")[: np.count_nonzero(often)]
     nodes = trees.distinct_subtrees[order]
-    found, n_found = list[Forest](), 0
-    for start in range(0, nodes.size, wanted):
-        some = _subtrees_at(trees, nodes[start : start + wanted])
-        found.append(some[np.flatnonzero(kernel.diagonal(some, n_jobs=n_jobs))])
-        n_found += len(found[-1])
-        if n_found >= wanted:
+    found, step = nodes[:0], max(wanted, AT_A_TIME)
+    for start in range(0, nodes.size, step):
+        some = nodes[start : start + step]
+        own = kernel.diagonal(_subtrees_at(trees, some), n_jobs=n_jobs)
+        found = np.append(found, some[np.flatnonzero(own)])
+        if found.size >= wanted:
             break
-    return Forest.concat(found)[:wanted]
+    return _subtrees_at(trees, found[:wanted])
 
 
 def _in_varied_places(forest: Forest) -> BoolArray:

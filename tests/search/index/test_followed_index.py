@@ -105,6 +105,19 @@ def test_older_files_beside_those_of_an_index_stay_left_out(code):
     assert len(index) == 2
 
 
+def test_new_files_are_found_though_times_do_not_differ(code):
+    assert main(["index", "src/a.py", "-o", "one.index"]) == 0
+    (code / "src/new.py").write_text(B)
+    written = os.stat("src/new.py").st_ctime_ns
+    for name in ("src", "one.index"):
+        os.utime(name, ns=(written, written))
+    index = FollowedIndex("one.index")
+    assert best(index, B) == ("src/new.py", "second")
+    (code / "src/newer.py").write_text(C)
+    os.utime("src", ns=(written, written))
+    assert best(index, C) == ("src/newer.py", "third")
+
+
 def test_new_files_are_found_in_paths(code):
     assert main(["index", "src/a.py", "-o", "one.index"]) == 0
     index = FollowedIndex("one.index", ["src", "missing"])

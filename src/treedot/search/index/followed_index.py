@@ -106,7 +106,7 @@ class FollowedIndex:
     def _open(self) -> None:
         self._state = _opened(self._path)
         self._stamps: dict[str, Stamp] = {}
-        self._folders: dict[str, int] = {}
+        self._folders: dict[str, Stamp] = {}
         self._known: set[str] | None = None
         self.waiting = 0
 
@@ -182,7 +182,7 @@ class FollowedIndex:
             else:
                 changed[file] = None if stamp is None else _units(state, file)
                 is_other = True
-            if stamp is None or time.time_ns() - max(stamp[:2]) > UNSETTLED:
+            if _is_settled(stamp):
                 self._stamps[file] = stamp
             else:  # look again
                 self._stamps.pop(file, None)
@@ -202,7 +202,7 @@ class FollowedIndex:
         else:
             found = state.reading.files(self._grown_folders(state), ["*/"])  # not the folders inside
         for file in found:
-            if file in known or (not self._paths and not _is_newer(_stamp(file), state.written)):
+            if file in known or (not self._paths and not _is_since(_stamp(file), state.written)):
                 continue
             if self._known is None:
                 self._known = set(map(os.path.realpath, state.digests))
@@ -214,9 +214,11 @@ class FollowedIndex:
         grown = []
         for folder in {os.path.dirname(file) or os.curdir for file in state.digests}:
             stamp = _stamp(folder)
-            if stamp is not None and stamp[0] > self._folders.get(folder, state.written):
-                grown.append(folder)
-                self._folders[folder] = stamp[0]
+            if not _is_since(stamp, state.written) or self._folders.get(folder) == stamp:
+                continue
+            grown.append(folder)
+            if _is_settled(stamp):  # otherwise look again
+                self._folders[folder] = stamp
         return grown
 
 
@@ -261,7 +263,7 @@ def _is_as_indexed(state: _State, file: str, stamp: Stamp) -> bool:
         return stamp is None
     digest = state.digests[file]
     if digest is None:  # TreeIndex.build was given no digests
-        return stamp is not None and not _is_newer(stamp, state.written)
+        return stamp is not None and not _is_since(stamp, state.written)
     return stamp is not None and digest_of(file) == digest
 
 
@@ -286,8 +288,14 @@ def _stamp(path: str) -> Stamp:
     return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
 
 
-def _is_newer(stamp: Stamp, when: int) -> bool:
-    return stamp is not None and max(stamp[:2]) > when
+def _is_since(stamp: Stamp, when: int) -> bool:
+    """Return whether a file may have changed at a time or after it: equal times say nothing."""
+    return stamp is not None and max(stamp[:2]) >= when
+
+
+def _is_settled(stamp: Stamp) -> bool:
+    """Return whether the next change of a file changes its stamp, too."""
+    return stamp is None or time.time_ns() - max(stamp[:2]) > UNSETTLED
 
 
 def _kept(index: TreeIndex, gone: IntArray, query: Forest, k: int) -> Found:

@@ -125,7 +125,7 @@ def section(record: Record) -> Section:
 
 def _headline(record: Mapping[str, Any], tasks: list[str]) -> str:
     """Return in which tasks the default is better or worse than n-grams beyond chance."""
-    better, worse = [], []
+    better, worse = list[str](), list[str]()
     for name in tasks:
         truth = np.array(record[name]["classes"])
         predicted = (np.array(record[f"{name}, {method}"]["predicted"]) for method in TESTED[0])

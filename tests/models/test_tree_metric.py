@@ -1,6 +1,7 @@
 """``TreeMetric`` against a short definition in NumPy, on generated and on real trees."""
 
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from components import component
 from strategies import corpus, examples
 from treedot import Forest, FragmentVectorizer, Tree, Vectors, read_trees
-from treedot.errors import ParameterError, RangeError, SourceError
+from treedot.errors import DeviceError, ParameterError, RangeError, SourceError
 from treedot.models import TreeMetric
 from treedot.models.training import scatter_on_gpu
 from treedot.models.training.metric_choice import held_out_groups
@@ -308,6 +309,12 @@ def test_wrong_parameters_are_refused(options, message):
     forest, groups = grouped(1, 4, 2)
     with pytest.raises(RuntimeError if "device" in options else ValueError, match=message):
         TreeMetric(**{"n_columns": 64, "shrinkage": 1.0} | options).fit(forest, groups)
+
+
+def test_a_device_without_pytorch_is_refused(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)  # as if it was not installed
+    with pytest.raises(DeviceError, match="needs PyTorch, which is not installed"):
+        TreeMetric(n_columns=64, shrinkage=1.0, device="cuda").fit(*grouped(1, 4, 2))
 
 
 @pytest.mark.parametrize(

@@ -27,9 +27,10 @@ class ScatterOnGpu:
     """
 
     def __init__(self, n_columns: int, device: str) -> None:
+        self._device = open_device(device)  # an error where there is no PyTorch
         import torch
 
-        self._torch, self._device = torch, open_device(device)
+        self._torch = torch
         with self._clear_errors():
             self._total = torch.zeros((n_columns, n_columns), dtype=torch.float64, device=self._device)
 

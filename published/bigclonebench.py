@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import gzip
-import hashlib
 from collections.abc import Mapping
 from functools import cached_property
 from itertools import combinations
@@ -17,10 +16,10 @@ from paper.record import Record, Step, alone
 from paper.section import Section, Table
 
 from published.cost import peak, spent
+from published.files import checked_files, digest_of
 from treedot import Forest, find_duplicates, read_trees
 from treedot._runtime.array_types import BoolArray, FloatArray, IntArray
 from treedot.clones.similarity import production_multisets, similarities
-from treedot.errors import SourceError
 
 LAYOUT = (
     "DIR holds bcb_functions.tsv.gz and bcb_pairs.tsv.gz, functions and pairs of BigCloneBench; "
@@ -52,15 +51,12 @@ class Clones:
     """
 
     def __init__(self, data: Path, out: Path) -> None:
-        self._files = [data / name for name in FILES]
-        for path in self._files:
-            if not path.is_file():
-                raise SourceError(f"{path} is missing.\n{LAYOUT}")
+        self._files = checked_files(data, FILES, LAYOUT)
 
     @cached_property
     def digest(self) -> str:
         """A name for the content of the files."""
-        return hashlib.sha256(b"".join(path.read_bytes() for path in self._files)).hexdigest()[:16]
+        return digest_of(self._files)
 
     @cached_property
     def functions(self) -> Forest:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
@@ -12,9 +11,9 @@ import numpy as np
 from paper.record import Record, Step
 from paper.section import Section, Table
 
+from published.files import checked_files, digest_of
 from published.methods import KERNELS, METHODS, applies
 from published.tasks import FILES, TASKS, read_task
-from treedot.errors import SourceError
 from treedot.models.evaluation import mcnemar, wilson
 
 LARGE = 6000  # trees; kernels and dense vectors of more use the λ and C of the sparse rows
@@ -39,19 +38,13 @@ class Corpora:
     """
 
     def __init__(self, data: Path, out: Path) -> None:
-        self._data = data
+        self._files = checked_files(data, FILES, LAYOUT)
         self.task = lru_cache(maxsize=1)(partial(read_task, data))
-        missing = [name for name in FILES if not (data / name).is_file()]
-        if missing:
-            raise SourceError(f"{data / missing[0]} is missing.\n{LAYOUT}")
 
     @cached_property
     def digest(self) -> str:
         """A name for the content of the files."""
-        found = hashlib.sha256()
-        for name in FILES:
-            found.update((self._data / name).read_bytes())
-        return found.hexdigest()[:16]
+        return digest_of(self._files)
 
 
 read = Corpora

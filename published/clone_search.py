@@ -248,8 +248,9 @@ def section(record: Record) -> Section:
     ]
     rows += [[name, *_published(theirs, name), ""] for name in ("TF-IDF", "CodeBERT")]
     rows += [_row(name, text, record) for name, text in _NAMES.items()]
-    times = [theirs[f"seconds, {name}"] for name in PUBLISHED_KERNELS]
-    first, last = min(low for low, _ in times), max(high for _, high in times)
+    times = ", ".join(
+        "{} {:.1f} to {:.1f} s".format(name, *theirs[f"seconds, {name}"]) for name in PUBLISHED_KERNELS
+    )
     exact, fast = (record[f"T1, {name}"]["milliseconds"] for name in ("subset trees", "index"))
     differences = [_difference(record, kind) for kind in KINDS]
     counts = [f"{record[f'{kind}, index']['queries']} different ones of {kind}" for kind in KINDS]
@@ -272,7 +273,7 @@ def section(record: Record) -> Section:
             "functions, as in the study.",
             Table(["method", *(f"{kind} {name}" for kind in KINDS for name in _SCORES), "a query"], rows),
             "The repository has no times for KeLP with all functions: its files say 0. For the 100 functions "
-            f"that Elasticsearch finds first they say {first:.1f} to {last:.1f} s for a query, elapsed time, "
+            f"that Elasticsearch finds first they say, for a query, {times}. This is elapsed time, "
             "with a share of the time for the kernel of every function with itself. Ours is processor time "
             "on one core. With all functions it includes preparing them; with `TreeIndex` it does not "
             f"include making the index ({record['T1, index']['build']:.0f} s, "
